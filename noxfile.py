@@ -1,0 +1,85 @@
+"""Sessions of et-peak. `nox -l` lists them; `nox -s bench -- --help` explains the main one."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+# pip, not uv, installs the controller: it follows the pip configuration of the machine. What is
+# benchmarked is installed by uv, in seconds, with that configuration translated.
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "tests"]
+
+REQUIREMENTS = Path("requirements")
+
+
+def install(session: nox.Session, lock: str = "controller") -> None:
+    """Install a lock file into the session's environment, unless it holds that lock already."""
+    path = REQUIREMENTS / f"{lock}.txt"
+    stamp = Path(session.virtualenv.location) / "et-peak-lock"
+    wanted = f"{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    session.install("-r", str(path))
+    stamp.write_text(wanted)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure a matrix: `nox -s bench -- model=small precision=bf16` (`-- --help` for more)."""
+    install(session)
+    session.run("python", "-m", "bench", *session.posargs)
+
+
+@nox.session
+def env(session: nox.Session) -> None:
+    """Build, list or prune environments: `nox -s env -- v1.4.1`, `-- --list`, `-- --prune`."""
+    install(session)
+    session.run("python", "-m", "bench.environment", *session.posargs)
+
+
+@nox.session
+def publish(session: nox.Session) -> None:
+    """Write runs as a table for git: `nox -s publish -- NAME [RUN ...]` makes results/NAME.csv."""
+    install(session)
+    session.run("python", "-m", "bench.results", *session.posargs)
+
+
+@nox.session
+def readme(session: nox.Session) -> None:
+    """Cut the README's tables anew from results/ (`-- --check` only compares)."""
+    install(session)
+    session.run("python", "-m", "bench.report.readme", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run all tests; `-- -m 'not integration'` leaves out those that build environments."""
+    install(session, "test")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style (ruff) and types (mypy, strict)."""
+    install(session, "lint")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Resolve requirements/*.txt anew, for every Python and system we support."""
+    session.install("uv")
+    for name, extras in {"controller": [], "test": ["test"], "lint": ["lint"]}.items():
+        flags = [word for extra in extras for word in ("--extra", extra)]
+        session.run(
+            *("uv", "pip", "compile", "--universal", "--python-version", "3.11", "--upgrade"),
+            *("--quiet", "--no-emit-index-url", "--custom-compile-command", "nox -s lock"),
+            *(*flags, "pyproject.toml", "-o", str(REQUIREMENTS / f"{name}.txt")),
+        )
