@@ -1,0 +1,7 @@
+"""et-peak: measure what ExecuTorch export and execution take, in fresh processes.
+
+This package is the *controller*: it plans cells, prepares environments, watches
+worker processes and stores what they report. Nothing here imports torch or
+executorch; that happens only inside :mod:`et_worker` (``bench/worker``), which
+runs in the benchmarked environment and shares nothing with us but JSON.
+"""

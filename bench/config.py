@@ -1,0 +1,255 @@
+"""From the command line and ``conf/`` to a checked :class:`Request`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from bench.errors import RequestError, choices
+from bench.values import parse_int, parse_list, parse_seconds, parse_size
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+GROUPS = ("model", "precision", "backend", "method", "runner")
+# The order of a person, small to large, for help and tables alike.
+ORDER = (
+    *("tiny", "base", "small", "medium", "large-v3"),
+    *("fp32", "fp16", "bf16", "int8", "int4"),
+    *("auto", "xnnpack", "mlx", "portable"),
+    *("export", "encode", "decode"),
+)
+ALLOCATORS = ("default", "fixed")
+# Given once, never swept: they describe the run and not a cell of the matrix.
+_SINGLE = ("max_tokens", "repeats", "seed", "allocator", "timeout_s", "memory_cap", "out", "resume")
+_SWEPT = ("commit", "exporter", "runtime", "samples")
+VALUES = (*_SWEPT, "iterations", *_SINGLE)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may take before it is ended: seconds, and bytes of total RSS."""
+
+    timeout_s: float
+    memory_cap: int | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One combination of the groups that need composing: plain dicts as the worker gets them."""
+
+    model: Mapping[str, Any]
+    precision: Mapping[str, Any]
+    backend: Mapping[str, Any]
+    runner: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A whole, valid request: what to measure, of which revisions, within which limits."""
+
+    choices: tuple[Choice, ...]
+    methods: tuple[str, ...]
+    exporters: tuple[str, ...]
+    runtimes: tuple[str, ...] | None
+    """None: each exporter's programs run on that same revision."""
+    iterations: tuple[int, ...]
+    samples: tuple[int, ...]
+    max_tokens: int
+    repeats: int
+    seed: int
+    allocator: str
+    limits: Limits
+    out: Path
+    resume: str | None
+    overrides: tuple[str, ...] = field(default=())
+    """The command line as given, so that a run can be finished or repeated."""
+
+
+def host_backend(system: str = sys.platform, machine: str = "") -> str:
+    """Return what ``backend=auto`` means here: mlx on macOS arm64, xnnpack elsewhere."""
+    return "mlx" if host(system, machine) == "darwin-arm64" else "xnnpack"
+
+
+def host(system: str = sys.platform, machine: str = "") -> str:
+    """Return the host as ``linux-x86_64`` or ``darwin-arm64``, the form of ``runs_on``."""
+    return f"{system}-{(machine or platform.machine()).lower()}"
+
+
+def group_choices(group: str, conf: Path = CONF) -> list[str]:
+    """Return the names that ``group=`` takes, in the order of a person (small to large)."""
+    names = {path.stem for path in (conf / group).glob("*.yaml")}
+    return sorted(names, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n))
+
+
+def split_overrides(overrides: Sequence[str]) -> dict[str, str]:
+    """Split ``key=value`` words into a dict, checking that each key exists.
+
+    Raises:
+        RequestError: on a word without ``=``, an unknown key, or a key given twice.
+    """
+    given: dict[str, str] = {}
+    for word in overrides:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise RequestError(f"{word!r} is not key=value; --help lists the keys")
+        if key in given:
+            raise RequestError(f"{key}: given twice ({given[key]!r} and {value!r})")
+        root, dot, _ = key.partition(".")
+        if root not in (*GROUPS, *VALUES) or (dot and root not in GROUPS):
+            raise choices("option", key, [*GROUPS, *VALUES])
+        given[key] = value
+    return given
+
+
+def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
+    """Check the overrides and compose the configuration of every combination.
+
+    Raises:
+        RequestError: on anything wrong, in one line that names the valid choices.
+    """
+    given = split_overrides(overrides)
+    base = compose_one([], conf)
+    axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
+    text = {name: given.get(name, _text(base[name])) for name in VALUES}
+    for name in _SINGLE:
+        if name != "out" and "," in text[name]:
+            raise RequestError(f"{name}: takes one value, not a list ({text[name]!r})")
+    combos = tuple(_combinations(axes, given, conf))
+    commits = parse_list("commit", text["commit"])
+    exporters = parse_list("exporter", text["exporter"]) if text["exporter"] else commits
+    runtimes = None
+    if text["runtime"] or text["exporter"]:
+        runtimes = parse_list("runtime", text["runtime"]) if text["runtime"] else commits
+    if text["allocator"] not in ALLOCATORS:
+        raise choices("allocator", text["allocator"], list(ALLOCATORS))
+    iterations = [parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])]
+    low, high = _sample_bounds(combos)
+    return Request(
+        choices=combos,
+        methods=tuple(axes["method"]),
+        exporters=tuple(exporters),
+        runtimes=tuple(runtimes) if runtimes is not None else None,
+        iterations=tuple(sorted(set(iterations))),
+        samples=tuple(
+            dict.fromkeys(
+                parse_int("samples", v, low, high) for v in parse_list("samples", text["samples"])
+            )
+        ),
+        max_tokens=parse_int("max_tokens", text["max_tokens"], 2, 448),
+        repeats=parse_int("repeats", text["repeats"], 1, 1000),
+        seed=parse_int("seed", text["seed"], 0),
+        allocator=text["allocator"],
+        limits=Limits(
+            parse_seconds("timeout_s", text["timeout_s"]),
+            None
+            if text["memory_cap"] in ("", "none")
+            else parse_size("memory_cap", text["memory_cap"]),
+        ),
+        out=Path(text["out"]).expanduser(),
+        resume=text["resume"] or None,
+        overrides=tuple(word for word in overrides if not word.startswith("resume=")),
+    )
+
+
+def compose_one(overrides: Sequence[str], conf: Path = CONF) -> DictConfig:
+    """Compose ``conf/config.yaml`` with Hydra.
+
+    Raises:
+        RequestError: with the first line of what Hydra said.
+    """
+    try:
+        with initialize_config_dir(str(conf.resolve()), version_base="1.3"):
+            return compose("config", overrides=list(overrides), return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        words = " ".join(str(error).split())
+        raise RequestError(f"{' '.join(overrides)}: {words[:200]}") from None
+
+
+def _group_values(
+    group: str, given: Mapping[str, str], base: DictConfig, conf: Path
+) -> list[str]:
+    valid = group_choices(group, conf)
+    swept = base.hydra.sweeper.params or {}
+    values = parse_list(group, given.get(group, swept.get(group, base[group].name)))
+    for value in values:
+        if value not in valid:
+            raise choices(group, value, valid)
+    if group == "backend":
+        values = list(dict.fromkeys(host_backend() if v == "auto" else v for v in values))
+    return values
+
+
+def _combinations(
+    axes: Mapping[str, Sequence[str]], given: Mapping[str, str], conf: Path
+) -> Iterator[Choice]:
+    dotted = {key: value for key, value in given.items() if "." in key}
+    names = ("model", "precision", "backend", "runner")
+    for combo in product(*(axes[name] for name in names)):
+        picked = [f"{name}={value}" for name, value in zip(names, combo, strict=True)]
+        config = compose_one(picked, conf)
+        for key, value in dotted.items():
+            _change(config, key, value)
+        parts = {name: OmegaConf.to_container(config[name], resolve=True) for name in names}
+        yield Choice(**parts)  # type: ignore[arg-type]  # each group is a mapping
+
+
+def _change(config: DictConfig, key: str, value: str) -> None:
+    """Set one dotted key to a value of the type it has, and say so in the model's name.
+
+    A `tiny` with other dimensions is no `tiny`: no table may show it as one.
+    """
+    group, _, leaf = key.partition(".")
+    old = OmegaConf.select(config, key)
+    if old is None or leaf == "name" or OmegaConf.is_config(old):
+        valid = [k for k, v in config[group].items() if k != "name" and not OmegaConf.is_config(v)]
+        raise choices(group, leaf, [str(k) for k in valid])
+    new: Any = parse_int(key, value, 1) if isinstance(old, int) else value
+    OmegaConf.update(config, key, new)
+    if group == "model":
+        config.model.name = f"{config.model.name}[{leaf}={new}]"
+
+
+def _sample_bounds(combos: Sequence[Choice]) -> tuple[int, int]:
+    """Bounds that every chosen model accepts."""
+    bounds = [combo.model["samples"] for combo in combos]
+    return max(b["min"] for b in bounds), min(b["max"] for b in bounds)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if OmegaConf.is_list(value):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def composed(request: Request) -> str:
+    """Return the request as YAML: what ``--cfg job`` prints and ``config.yaml`` keeps."""
+    content = {
+        "choices": [
+            {part: dict(getattr(choice, part)) for part in ("model", "precision", "backend", "runner")}
+            for choice in request.choices
+        ],
+        "method": list(request.methods),
+        "exporter": list(request.exporters),
+        "runtime": list(request.runtimes) if request.runtimes else "each exporter's own",
+        "iterations": list(request.iterations),
+        "samples": list(request.samples),
+        "max_tokens": request.max_tokens,
+        "repeats": request.repeats,
+        "seed": request.seed,
+        "allocator": request.allocator,
+        "timeout_s": request.limits.timeout_s,
+        "memory_cap": request.limits.memory_cap,
+        "out": str(request.out),
+    }
+    return OmegaConf.to_yaml(OmegaConf.create(content))

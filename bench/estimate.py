@@ -1,0 +1,69 @@
+"""How long a plan will take: from earlier runs where they have the job, else a rough rule. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from bench.plan import Job, Plan, digest
+
+# Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that
+# was measured before uses what it took then.
+_EXPORT = {"xnnpack": (20.0, 8.0), "mlx": (12.0, 1.5), "portable": (12.0, 1.0)}
+# Seconds per execution and million encoder parameters; a portable kernel is no GEMM library.
+_EXECUTE = {"xnnpack": 0.03, "mlx": 0.01, "portable": 5.0}
+_START_S = 6.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds for the jobs that are left, and how many of them were measured before."""
+
+    seconds: float
+    jobs: int
+    from_history: int
+
+
+def history(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the median seconds of each measurement in earlier records, by :func:`job_id`."""
+    took: dict[str, list[float]] = {}
+    for record in records:
+        if record["status"] == "ok":
+            keys = [cell["key"] for cell in record["cells"]]
+            took.setdefault(digest(keys), []).append(record["total_s"])
+    return {key: median(values) for key, values in took.items()}
+
+
+def job_id(job: Job) -> str:
+    """Name a measurement whatever its repeat."""
+    return digest([cell.key for cell in job.cells])
+
+
+def seconds_of(job: Job, known: Mapping[str, float]) -> float:
+    """Estimate one job's seconds."""
+    if job.unsupported:
+        return 0.0
+    measured = known.get(job_id(job))
+    if measured is not None:
+        return measured
+    model = job.request["model"]
+    backend = job.cells[0].backend
+    if job.kind == "export":
+        fixed, per_block = _EXPORT[backend]
+        return fixed + per_block * (model["n_audio_layer"] + model["n_text_layer"])
+    params = 12e-6 * model["n_audio_state"] ** 2 * model["n_audio_layer"]  # millions, per block 12 d^2
+    share = 1.0 if job.cells[0].method == "encode" else 0.25
+    return _START_S + share * max(job.request["marks"]) * (0.4 + _EXECUTE[backend] * params)
+
+
+def estimate(plan: Plan, known: Mapping[str, float], done: Iterable[str] = ()) -> Estimate:
+    """Estimate what is left of a plan; ``done`` holds the keys of finished jobs."""
+    finished = set(done)
+    left = [job for job in plan.jobs if job.key not in finished]
+    return Estimate(
+        sum(seconds_of(job, known) for job in left),
+        len(left),
+        sum(job_id(job) in known for job in left),
+    )

@@ -1,0 +1,262 @@
+"""From a request to the cells of the matrix and the processes that measure them. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+from bench.config import Choice, Request
+
+Kind = Literal["export", "run"]
+
+
+def digest(content: Any) -> str:
+    """Hash JSON-like content to 16 hexadecimal digits, whatever the order of its keys."""
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the matrix: one row of the table, per repeat."""
+
+    model: str
+    precision: str
+    backend: str
+    method: str
+    iterations: int | None
+    """Executions in one process after which the row is taken; None for an export."""
+    samples: int
+    runner: str
+    load_mode: str
+    allocator: str
+    exporter: str
+    runtime: str | None
+    """Revision that runs the program; None for an export."""
+    key: str
+    """Hash of all that decides what is measured, sizes and seed included."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fresh process: the cells it measures, and what the worker is told.
+
+    A run job has one cell per iteration count: they are marks within one process.
+    """
+
+    kind: Kind
+    cells: tuple[Cell, ...]
+    repeat: int
+    export_key: str
+    """Names the program: equal keys are one ``.pte``, whoever runs it."""
+    request: Mapping[str, Any]
+    unsupported: str | None = None
+    """Why this host or backend can't, where it can't: nothing is started then."""
+
+    @property
+    def key(self) -> str:
+        """Identity within a run; the same job has the same key after a resume."""
+        return digest([cell.key for cell in self.cells] + [self.repeat, self.kind])
+
+    @property
+    def revision(self) -> str:
+        """The revision whose environment the process needs."""
+        cell = self.cells[0]
+        return cell.exporter if cell.runtime is None else cell.runtime
+
+    @property
+    def label(self) -> str:
+        """Words for the progress line, such as ``tiny fp32 xnnpack encode @ v1.4.1``."""
+        cell = self.cells[0]
+        where = cell.exporter if cell.runtime in (None, cell.exporter) else self._crossing
+        again = f" #{self.repeat + 1}" if self.repeat else ""
+        words = [cell.model, cell.precision, cell.backend, cell.method]
+        return f"{' '.join(words)} @ {where}{again}"
+
+    @property
+    def _crossing(self) -> str:
+        return f"{self.cells[0].exporter} on {self.cells[0].runtime}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every job in the order it runs: exports before the runs that need their program."""
+
+    jobs: tuple[Job, ...]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Return each cell once, in order."""
+        return list(dict.fromkeys(cell for job in self.jobs for cell in job.cells))
+
+    @property
+    def revisions(self) -> list[str]:
+        """Return the revisions whose environments are needed, in order of first need."""
+        need: dict[str, None] = {}
+        for job in self.jobs:
+            if not job.unsupported:
+                need[job.cells[0].exporter] = None
+                need[job.revision] = None
+        return list(need)
+
+    def export_of(self, job: Job) -> Job:
+        """Return the export job that makes the program of a run job.
+
+        Where the request did not ask for the export to be measured, it is made here.
+        """
+        for other in self.jobs:
+            if other.kind == "export" and other.export_key == job.export_key:
+                return other
+        return _as_export(job)
+
+
+def make_plan(request: Request, host: str) -> Plan:
+    """Lay out a request's jobs for a host such as ``linux-x86_64``.
+
+    Order: program by program (exporter, model, precision, backend), each exported first, then
+    run by each runtime. Repeats of one job stand side by side, never in one process.
+    """
+    jobs: list[Job] = []
+    for exporter, choice in product(request.exporters, request.choices):
+        if "export" in request.methods:
+            jobs.extend(_export_jobs(request, choice, exporter))
+        runtimes = request.runtimes or (exporter,)
+        runs = [method for method in request.methods if method != "export"]
+        for runtime, method, samples in product(runtimes, runs, request.samples):
+            jobs.extend(_run_jobs(request, choice, exporter, runtime, method, samples, host))
+    return Plan(tuple(jobs))
+
+
+def recipe_of(choice: Choice) -> Mapping[str, Any] | None:
+    """Return how the backend stores and computes this precision; None where it has no recipe."""
+    found: Mapping[str, Any] | None = choice.backend["precisions"].get(choice.precision["name"])
+    return found
+
+
+def _export_request(request: Request, choice: Choice) -> dict[str, Any]:
+    model = {key: value for key, value in choice.model.items() if key != "samples"}
+    return {
+        "task": "export",
+        "model": model,
+        "precision": {"name": choice.precision["name"], **(recipe_of(choice) or {})},
+        "backend": {"name": choice.backend["name"]},
+        "samples": choice.model["samples"]["max"],
+        "max_tokens": request.max_tokens,
+        "seed": request.seed,
+    }
+
+
+def _export_jobs(request: Request, choice: Choice, exporter: str) -> Iterator[Job]:
+    content = _export_request(request, choice)
+    cell = _cell(request, choice, "export", None, content["samples"], exporter, None, content)
+    for repeat in range(request.repeats):
+        yield Job(
+            "export",
+            (cell,),
+            repeat,
+            digest([exporter, request.allocator, content]),
+            content,
+            _no_recipe(choice),
+        )
+
+
+def _run_jobs(
+    request: Request,
+    choice: Choice,
+    exporter: str,
+    runtime: str,
+    method: str,
+    samples: int,
+    host: str,
+) -> Iterator[Job]:
+    export = _export_request(request, choice)
+    content = {
+        "task": "run",
+        "method": method,
+        "marks": list(request.iterations),
+        "load_mode": choice.runner["load_mode"],
+        "samples": samples,
+        "tokens": 1,
+        "model": export["model"],
+        "seed": request.seed,
+        "export": export,
+    }
+    cells = tuple(
+        _cell(request, choice, method, count, samples, exporter, runtime, content)
+        for count in request.iterations
+    )
+    for repeat in range(request.repeats):
+        yield Job(
+            "run",
+            cells,
+            repeat,
+            digest([exporter, request.allocator, export]),
+            content,
+            _no_recipe(choice) or _cannot_run(choice, host),
+        )
+
+
+def _cell(
+    request: Request,
+    choice: Choice,
+    method: str,
+    iterations: int | None,
+    samples: int,
+    exporter: str,
+    runtime: str | None,
+    content: Mapping[str, Any],
+) -> Cell:
+    # `marks` is left out: asking for other iteration counts beside it makes no other cell.
+    deciding = {key: value for key, value in content.items() if key != "marks"}
+    identity = [deciding, iterations, exporter, runtime, request.allocator, choice.runner["name"]]
+    return Cell(
+        model=choice.model["name"],
+        precision=choice.precision["name"],
+        backend=choice.backend["name"],
+        method=method,
+        iterations=iterations,
+        samples=samples,
+        runner=choice.runner["name"],
+        load_mode="" if iterations is None else choice.runner["load_mode"],
+        allocator=request.allocator,
+        exporter=exporter,
+        runtime=runtime,
+        key=digest(identity),
+    )
+
+
+def _as_export(job: Job) -> Job:
+    cell = job.cells[0]
+    content = job.request["export"]
+    as_export = Cell(
+        **{
+            **cell.__dict__,
+            "method": "export",
+            "iterations": None,
+            "runtime": None,
+            "load_mode": "",
+            "samples": content["samples"],
+            "key": digest([content, None, cell.exporter, None, cell.allocator, cell.runner]),
+        }
+    )
+    return Job("export", (as_export,), 0, job.export_key, content)
+
+
+def _no_recipe(choice: Choice) -> str | None:
+    if recipe_of(choice) is not None:
+        return None
+    return (
+        f"{choice.backend['name']} has no {choice.precision['name']} recipe "
+        f"({', '.join(choice.backend['precisions'])})"
+    )
+
+
+def _cannot_run(choice: Choice, host: str) -> str | None:
+    hosts: Sequence[str] = choice.backend["runs_on"]
+    if not hosts or host in hosts:
+        return None
+    return f"{choice.backend['name']} programs run on {', '.join(hosts)} only; this is {host}"

@@ -1,0 +1,89 @@
+"""Values a person types: sizes, counts, lists. Pure; every refusal is one line."""
+
+from __future__ import annotations
+
+import re
+
+from bench.errors import RequestError
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def parse_list(name: str, text: str) -> list[str]:
+    """Split a comma list such as ``tiny,small``; repeated values are kept once.
+
+    Raises:
+        RequestError: if a value is empty.
+    """
+    inner = text.strip()
+    if inner.startswith("[") and inner.endswith("]"):
+        inner = inner[1:-1]
+    values = [value.strip().strip("'\"") for value in inner.split(",")]
+    if not all(values):
+        raise RequestError(f"{name}: there is an empty value in {text!r}")
+    return list(dict.fromkeys(values))
+
+
+def parse_int(name: str, text: str, low: int, high: int | None = None) -> int:
+    """Parse a whole number between ``low`` and ``high``, both allowed.
+
+    Raises:
+        RequestError: if it is no number, or out of range.
+    """
+    valid = f"{low} to {high}" if high is not None else f"{low} or more"
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()):
+        raise RequestError(f"{name}: {text!r} is not a whole number ({valid})")
+    number = int(text)
+    if number < low or (high is not None and number > high):
+        raise RequestError(f"{name}: {number} is out of range ({valid})")
+    return number
+
+
+def parse_seconds(name: str, text: str) -> float:
+    """Parse a positive time in seconds.
+
+    Raises:
+        RequestError: if it is not a positive, finite number.
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise RequestError(f"{name}: {text!r} is not a positive number of seconds")
+    return seconds
+
+
+def parse_size(name: str, text: str) -> int:
+    """Parse a size such as ``8GB``, ``512MB`` or ``1.5GiB`` into bytes.
+
+    Raises:
+        RequestError: if it is no size, or below one byte.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    unit = _UNITS.get(match[2].upper()) if match else None
+    size = int(float(match[1]) * unit) if match and unit else 0
+    if size < 1:
+        raise RequestError(f"{name}: {text!r} is not a size (for example 8GB, 512MB, 1.5GiB)")
+    return size
+
+
+def format_mb(size: float | None) -> str:
+    """Print bytes as MB (10^6 bytes), the unit of all our tables; '' for None."""
+    if size is None:
+        return ""
+    return f"{size / 1e6:.1f}" if abs(size) < 1e10 else f"{size / 1e6:.0f}"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Print seconds as a person says them: ``0.52 s``, ``47 s``, ``2.8 min``, ``1.2 h``."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"

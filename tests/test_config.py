@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+from bench.config import composed, host_backend, load
+from bench.errors import RequestError
+
+
+def test_defaults_are_the_readme_run() -> None:
+    request = load([])
+    assert [c.model["name"] for c in request.choices] == ["tiny"]
+    assert [c.precision["name"] for c in request.choices] == ["fp32"]
+    assert request.methods == ("export", "encode", "decode")
+    assert request.iterations == (1, 5, 20)
+    assert request.exporters == ("v1.4.1",)
+    assert request.runtimes is None
+    assert request.samples == (480_000,)
+    assert request.limits.memory_cap is None
+
+
+def test_a_comma_list_sweeps() -> None:
+    request = load(["model=tiny,small", "precision=bf16,int8", "commit=v1.4.1,v1.5.1"])
+    pairs = [(c.model["name"], c.precision["name"]) for c in request.choices]
+    assert pairs == [("tiny", "bf16"), ("tiny", "int8"), ("small", "bf16"), ("small", "int8")]
+    assert request.exporters == ("v1.4.1", "v1.5.1")
+
+
+def test_exporter_and_runtime_cross() -> None:
+    request = load(["exporter=v1.2.0", "runtime=v1.4.1,v1.5.1"])
+    assert request.exporters == ("v1.2.0",)
+    assert request.runtimes == ("v1.4.1", "v1.5.1")
+    assert load(["exporter=v1.2.0"]).runtimes == ("v1.4.1",)
+
+
+def test_a_changed_field_shows_in_the_name() -> None:
+    (choice,) = load(["model.n_audio_layer=1"]).choices
+    assert choice.model["n_audio_layer"] == 1
+    assert choice.model["name"] == "tiny[n_audio_layer=1]"
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "backend"),
+    [
+        ("darwin", "arm64", "mlx"),
+        ("darwin", "x86_64", "xnnpack"),
+        ("linux", "x86_64", "xnnpack"),
+        ("linux", "aarch64", "xnnpack"),
+    ],
+)
+def test_backend_auto(system: str, machine: str, backend: str) -> None:
+    assert host_backend(system, machine) == backend
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["modle=small"], "did you mean model?"),
+        (["small"], "'small' is not key=value"),
+        (["precision=bf17"], "is not one of fp32, fp16, bf16, int8, int4"),
+        (["precision="], "empty value"),
+        (["model=tiny,,small"], "model: there is an empty value"),
+        (["model=tiny", "model=base"], "model: given twice"),
+        (["model.n_audio_layer=many"], "not a whole number"),
+        (["model.layers=2"], "model: 'layers' is not one of"),
+        (["model.name=huge"], "model: 'name' is not one of"),
+        (["commit.x=2"], "option: 'commit.x' is not one of"),
+        (["iterations=0"], "iterations: 0 is out of range"),
+        (["iterations=1,x"], "iterations: 'x' is not a whole number"),
+        (["samples=10"], "samples: 10 is out of range (401 to 480000)"),
+        (["samples=480001"], "samples: 480001 is out of range"),
+        (["memory_cap=lots"], "memory_cap: 'lots' is not a size"),
+        (["timeout_s=-1"], "timeout_s: '-1' is not a positive number"),
+        (["repeats=1,2"], "repeats: takes one value"),
+        (["allocator=jemalloc"], "allocator: 'jemalloc' is not one of default, fixed"),
+        (["method=prefill"], "method: 'prefill' is not one of export, encode, decode"),
+    ],
+)
+def test_refusals_are_one_line_with_the_choices(words: list[str], message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        load(words)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_composed_yaml_holds_the_limits() -> None:
+    text = composed(load(["memory_cap=2GB", f"out={Path('elsewhere')}"]))
+    assert "memory_cap: 2000000000" in text
+    assert "out: elsewhere" in text
