@@ -1,0 +1,274 @@
+"""One worker process: start it, watch it, end it if it must be, say how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+
+from bench.config import Limits
+from bench.values import format_mb, format_seconds
+
+Status = Literal["ok", "failed", "timeout", "over_memory", "unsupported", "untestable"]
+EndedBy = Literal["timeout", "memory", "oom", None]
+WORKER_ROOT = Path(__file__).resolve().parent / "worker"
+_POLL_S = 0.02
+_TAIL_LINES = 15
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one worker ended, and all it said.
+
+    Attributes:
+        status: ``ok``, ``failed``, ``timeout`` or ``over_memory``.
+        reason: one line a person can act on; empty when ok.
+        events: what the worker wrote, in order; complete lines only.
+        wall_s: seconds from start to end of the process, seen from outside.
+        rusage_peak_bytes: ``ru_maxrss`` of the finished child. The worker's resets of the
+            high-water mark hide earlier phases from it: a lower bound, for cross-checking.
+        sampled_peak_bytes: highest RSS psutil saw from outside, every 20 ms: a lower bound too.
+        log_tail: last lines of the worker's own output.
+    """
+
+    status: Status
+    reason: str
+    events: list[dict[str, Any]]
+    wall_s: float
+    rusage_peak_bytes: int | None
+    sampled_peak_bytes: int | None
+    log_tail: str
+
+
+def run_worker(
+    python: Path,
+    request: Mapping[str, Any],
+    *,
+    env: Mapping[str, str],
+    folder: Path,
+    limits: Limits,
+    on_phase: Callable[[str], None] = lambda _phase: None,
+    worker_root: Path = WORKER_ROOT,
+) -> Outcome:
+    """Run one measurement in a process group of its own and wait for its end.
+
+    Args:
+        python: the interpreter of the benchmarked environment.
+        request: what to measure; gets the path of the events file added.
+        env: the whole OS environment of the process; ``PYTHONPATH`` gets the worker's root.
+        folder: an empty folder for the request, the events and the log.
+        limits: time and memory after which the process group is killed.
+        on_phase: called with the name of each phase the worker enters.
+        worker_root: the folder that holds the package ``et_worker``.
+    """
+    events_path, log_path = folder / "events.jsonl", folder / "worker.log"
+    request_path = folder / "request.json"
+    events_path.touch()
+    told = {**request, "events": str(events_path), "parent_pid": os.getpid()}
+    request_path.write_text(json.dumps(told))
+    paths = [str(worker_root), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+    began = time.monotonic()
+    with log_path.open("wb") as log:
+        # -P: nothing of the working directory, whose `bisect` would hide the standard one.
+        process = subprocess.Popen(
+            [str(python), "-P", "-m", "et_worker", str(request_path)],
+            env={**env, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+        )
+    kills = oom_kills()
+    watch = _Watch(process, limits, began)
+    phases = _PhaseReader(events_path, on_phase)
+    try:
+        while not watch.finished():
+            phases.poll()
+            time.sleep(_POLL_S)
+    finally:  # also on KeyboardInterrupt: no worker outlives its controller
+        watch.kill_group()
+        watch.reap()
+    events = read_events(events_path)
+    ended_by = watch.ended_by
+    if watch.returncode == -signal.SIGKILL and ended_by is None and oom_kills() > kills:
+        ended_by = "oom"
+    log_tail = log_text(log_path, _TAIL_LINES)
+    status, reason = judge(watch.returncode, events, ended_by, limits, log_tail)
+    return Outcome(
+        status=status,
+        reason=reason,
+        events=events,
+        wall_s=round(time.monotonic() - began, 3),
+        rusage_peak_bytes=watch.rusage_peak_bytes,
+        sampled_peak_bytes=watch.sampled_peak_bytes,
+        log_tail="" if status == "ok" else log_tail,
+    )
+
+
+def oom_kills() -> int:
+    """Return how many processes the kernel's out-of-memory killer has ended; 0 off Linux."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+class _Watch:
+    """Follows one process: its end, its limits, its RSS from outside."""
+
+    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, began: float) -> None:
+        self._process = process
+        self._limits = limits
+        self._began = began
+        self.ended_by: EndedBy = None
+        self.returncode: int | None = None
+        self.rusage_peak_bytes: int | None = None
+        self.sampled_peak_bytes: int | None = None
+        try:
+            self._sampled: psutil.Process | None = psutil.Process(process.pid)
+        except psutil.NoSuchProcess:
+            self._sampled = None
+
+    def finished(self) -> bool:
+        """Collect the child if it ended; kill its group if it went over a limit."""
+        if self._collect(os.WNOHANG):
+            return True
+        rss = self._rss()
+        cap = self._limits.memory_cap
+        if cap is not None and rss > cap:
+            self.ended_by = "memory"
+        elif time.monotonic() - self._began > self._limits.timeout_s:
+            self.ended_by = "timeout"
+        else:
+            return False
+        self.kill_group()
+        self.reap()
+        return True
+
+    def kill_group(self) -> None:
+        """Kill whatever of the worker's process group is still there."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def reap(self) -> None:
+        """Wait for the child, so that no zombie and no rusage is lost."""
+        if self.returncode is None:
+            self._collect(0)
+
+    def _collect(self, flags: int) -> bool:
+        try:
+            pid, code, usage = os.wait4(self._process.pid, flags)
+        except ChildProcessError:  # collected already
+            return True
+        if pid == 0:
+            return False
+        self.returncode = self._process.returncode = os.waitstatus_to_exitcode(code)
+        scale = 1 if sys.platform == "darwin" else 1024  # getrusage(2): KiB on Linux
+        self.rusage_peak_bytes = usage.ru_maxrss * scale
+        return True
+
+    def _rss(self) -> int:
+        if self._sampled is None:
+            return 0
+        try:
+            rss: int = self._sampled.memory_info().rss
+        except psutil.Error:
+            return 0
+        self.sampled_peak_bytes = max(rss, self.sampled_peak_bytes or 0)
+        return rss
+
+
+class _PhaseReader:
+    """Tells each phase the worker enters, while it runs."""
+
+    def __init__(self, path: Path, on_phase: Callable[[str], None]) -> None:
+        self._file = path.open("rb")
+        self._on_phase = on_phase
+        self._rest = b""
+
+    def poll(self) -> None:
+        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        for event in parse_lines(lines):
+            if event.get("event") == "enter":
+                self._on_phase(str(event.get("phase")))
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """Read a worker's events; a last line cut short by a kill is left out."""
+    return parse_lines(path.read_bytes().split(b"\n"))
+
+
+def parse_lines(lines: list[bytes]) -> list[dict[str, Any]]:
+    """Parse JSON lines, leaving out what is no whole object."""
+    events = []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def log_text(path: Path, lines: int) -> str:
+    """Return the last lines of a log, without control characters."""
+    with path.open("rb") as log:
+        log.seek(max(0, path.stat().st_size - 16_384))
+        text = log.read().decode(errors="replace")
+    printable = "".join(c for c in text if c.isprintable() or c in "\n\t")
+    return "\n".join(printable.splitlines()[-lines:])
+
+
+def judge(
+    returncode: int | None,
+    events: list[dict[str, Any]],
+    ended_by: EndedBy,
+    limits: Limits,
+    log: str,
+) -> tuple[Status, str]:
+    """Name the end of a worker and the reason a person can act on. Pure."""
+    last = next((e.get("phase") for e in reversed(events) if e.get("event") == "enter"), "start")
+    if ended_by == "timeout":
+        took = format_seconds(limits.timeout_s)
+        return "timeout", f"still in phase {last} after {took}: raise timeout_s"
+    cap = limits.memory_cap
+    peaks = [int(e["peak_bytes"]) for e in events if e.get("peak_bytes") is not None]
+    if cap is not None and (ended_by == "memory" or max(peaks, default=0) > cap):
+        return "over_memory", f"peak is at least the cap of {format_mb(cap)} MB, in phase {last}"
+    if ended_by == "oom":
+        return "over_memory", f"killed by the kernel in phase {last}: this machine ran out of memory"
+    error = next((e for e in events if e.get("event") == "error"), None)
+    if error is not None:
+        return _judge_error(error, str(last))
+    if returncode == 0 and any(e.get("event") == "result" for e in events):
+        return "ok", ""
+    if returncode is not None and returncode < 0:
+        known = -returncode in set(signal.Signals)
+        name = signal.Signals(-returncode).name if known else f"signal {-returncode}"
+        return "failed", f"ended by {name} in phase {last}"
+    why = next((line for line in reversed(log.splitlines()) if line.strip()), "no output")
+    return "failed", f"exit code {returncode} in phase {last}: {why.strip()[:200]}"
+
+
+def _judge_error(error: Mapping[str, Any], phase: str) -> tuple[Status, str]:
+    reason = " ".join(str(error.get("reason", "")).split())[:300]
+    match error.get("kind"):
+        case "unsupported":
+            return "unsupported", reason
+        case "memory":
+            return "over_memory", f"out of memory in phase {phase}: {reason}"
+        case _:
+            return "failed", f"{error.get('type', 'error')} in phase {phase}: {reason}"

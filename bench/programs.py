@@ -1,0 +1,83 @@
+"""The store of exported programs: written once per export, run by whichever runtime asks."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.plan import digest
+from bench.results.record import write_whole
+
+LIMIT_BYTES = 20 * 10**9
+
+
+@dataclass(frozen=True)
+class Program:
+    """A stored ``.pte`` and what its export said of it (the worker's ``result`` event)."""
+
+    path: Path
+    info: Mapping[str, Any]
+
+
+class ProgramStore:
+    """Content-addressed ``<sha256>.pte`` files, and one ``<export key>.json`` per export."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find(self, key: str) -> Program | None:
+        """Return the program of an export, if it is there and its checksum holds."""
+        try:
+            info = json.loads((self.root / f"{key}.json").read_text())
+            path = self.root / f"{info['pte_sha256']}.pte"
+            with path.open("rb") as file:
+                whole = hashlib.file_digest(file, "sha256").hexdigest() == info["pte_sha256"]
+        except (OSError, ValueError, KeyError):
+            return None
+        if not whole:
+            return None
+        os.utime(path)  # for pruning the least recently used
+        return Program(path, info)
+
+    def keep(self, key: str, pte: Path, info: Mapping[str, Any]) -> Program:
+        """Move a fresh ``.pte`` into the store; ``info`` holds its ``pte_sha256``."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        path = self.root / f"{info['pte_sha256']}.pte"
+        pte.replace(path)
+        write_whole(self.root / f"{key}.json", json.dumps(info))
+        return Program(path, info)
+
+    def incoming(self) -> Path:
+        """Return where a worker should write its ``.pte``: on the store's file system."""
+        folder = self.root / "incoming"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{os.getpid()}.pte"
+
+    def prune(self, limit: int = LIMIT_BYTES) -> int:
+        """Remove the least recently used programs beyond ``limit`` bytes; return bytes freed."""
+        freed = 0
+        with contextlib.suppress(FileNotFoundError):  # another controller prunes too
+            files = sorted(self.root.glob("*.pte"), key=lambda p: p.stat().st_mtime, reverse=True)
+            total = 0
+            for path in files:
+                size = path.stat().st_size
+                total += size
+                if total > limit:
+                    path.unlink()
+                    freed += size
+        return freed
+
+
+def program_key(export_key: str, build_key: str, worker_root: Path) -> str:
+    """Name a program by all that decides its content: request, environment, our own worker."""
+    sources = {
+        str(path.relative_to(worker_root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(worker_root.rglob("*.py"))
+    }
+    return digest([export_key, build_key, sources])

@@ -1,0 +1,113 @@
+"""A run's folder: ``raw.jsonl`` is the truth, the CSV files are cut from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from bench.errors import RequestError
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """``results/runs/<id>/``: one run, safe against being killed at any moment."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """The name a person passes to ``resume=``."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, out: Path) -> RunFolder:
+        """Make the folder of a new run, named by the time (UTC) and four random digits."""
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        path = out / f"{stamp}-{secrets.token_hex(2)}"
+        path.mkdir(parents=True)
+        return cls(path)
+
+    @classmethod
+    def find(cls, out: Path, run_id: str) -> RunFolder:
+        """Return the folder of an earlier run, ``latest`` included.
+
+        Raises:
+            RequestError: if there is none of that name.
+        """
+        runs = list_runs(out)
+        if run_id == "latest" and runs:
+            return cls(out / runs[-1])
+        if run_id not in runs:
+            known = ", ".join(["latest", *runs[-5:]]) if runs else "there are none yet"
+            raise RequestError(f"no run {run_id!r} in {out} (known: {known})")
+        return cls(out / run_id)
+
+    def lock(self) -> FileLock:
+        """Return the acquired lock that keeps two controllers out of one run.
+
+        Raises:
+            RequestError: if another one is at work in it.
+        """
+        lock = FileLock(self.path / ".lock", thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RequestError(f"run {self.id} is being measured by another process") from None
+        return lock
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append one record and flush it to the disk: a killed run keeps all it had."""
+        with (self.path / "raw.jsonl").open("ab") as file:
+            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the complete records; cut off a last line that a kill left incomplete."""
+        path = self.path / "raw.jsonl"
+        if not path.exists():
+            return []
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            os.truncate(path, len(whole))
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the folder as a whole, never half."""
+        write_whole(self.path / name, text)
+
+    def read_request(self) -> list[str]:
+        """Return the overrides this run was started with.
+
+        Raises:
+            RequestError: if the folder has none: it was killed before anything was measured.
+        """
+        try:
+            return list(json.loads((self.path / "request.json").read_text())["overrides"])
+        except (OSError, ValueError, KeyError):
+            raise RequestError(f"run {self.id} has no readable request.json: start anew") from None
+
+
+def list_runs(out: Path) -> list[str]:
+    """Return the ids of the runs in a folder, oldest first."""
+    return sorted(path.parent.name for path in out.glob("*/request.json"))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader, or a kill, meets the old content or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,130 @@
+"""From a record (one process) to rows of the tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# psutil and rusage see the same counter as the worker, in pages: more than this above the
+# worker's own peak means that the worker missed something.
+_TOLERANCE = 0.01
+
+
+def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one row per cell of a record; a cell that was not reached says why in its status."""
+    events = record["events"]
+    result = _last(events, "result") or {}
+    baseline = _last(events, "baseline") or {}
+    marks = {event["iterations"]: event for event in events if event["event"] == "mark"}
+    program = record.get("program") or {}
+    rows = []
+    for cell in record["cells"]:
+        row = {key: cell[key] for key in _CELL_COLUMNS}
+        row |= {key: record.get(key) for key in _RECORD_COLUMNS}
+        row["cell_key"] = cell["key"]
+        row["baseline_bytes"] = baseline.get("rss_bytes")
+        row |= _dtypes(program, result)
+        row["load_mode"] = result.get("load_mode") or cell["load_mode"]
+        row["output_sha"] = result.get("output_sha")
+        if cell["iterations"] is None:
+            row |= _export_values(events, result)
+            row |= _delegation(program, None)
+        else:
+            mark = marks.get(cell["iterations"])
+            row |= _mark_values(mark) if mark else {"peak_bytes": _peak(events)}
+            row |= _delegation(program, cell["method"])
+            if mark and mark["peak_bytes"] <= (record.get("memory_cap") or mark["peak_bytes"]):
+                # The mark was reached: what ended the process later is not about this cell.
+                row["status"], row["reason"] = "ok", ""
+        if row["status"] == "over_memory":  # a censored value: the cap is its lower bound
+            row["peak_bytes"] = max(row["peak_bytes"] or 0, record.get("memory_cap") or 0) or None
+        if row["peak_bytes"] is not None and row["baseline_bytes"] is not None:
+            row["peak_delta_bytes"] = row["peak_bytes"] - row["baseline_bytes"]
+        row["crosscheck"] = crosscheck(record, _peak(events)) if events else None
+        rows.append(row)
+    return rows
+
+
+def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one row per phase that the process went through."""
+    cell = record["cells"][-1]
+    base = {key: cell[key] for key in ("model", "precision", "backend", "method")}
+    base |= {key: cell[key] for key in ("exporter", "runtime")}
+    base |= {"cell_key": cell["key"], "repeat": record["repeat"]}
+    return [
+        {**base, "phase": e["name"]} | {k: e[k] for k in ("seconds", "rss_bytes", "peak_bytes")}
+        for e in record["events"]
+        if e["event"] == "phase"
+    ]
+
+
+def crosscheck(record: Mapping[str, Any], peak: int | None) -> str:
+    """Compare the worker's own peak with what was seen from outside.
+
+    Both outside figures are lower bounds of the true peak (psutil samples; rusage forgets what
+    the worker's resets of the high-water mark took away), so only a higher one contradicts.
+    """
+    for name in ("rusage_peak_bytes", "sampled_peak_bytes"):
+        outside = record.get(name)
+        if outside and peak and outside > peak * (1 + _TOLERANCE):
+            return f"{name.removesuffix('_peak_bytes')} saw {outside} bytes"
+    return "ok"
+
+
+def _last(events: list[dict[str, Any]], name: str) -> dict[str, Any] | None:
+    return next((event for event in reversed(events) if event["event"] == name), None)
+
+
+def _peak(events: list[dict[str, Any]]) -> int | None:
+    peaks = [event["peak_bytes"] for event in events if event.get("peak_bytes") is not None]
+    return max(peaks, default=None)
+
+
+def _export_values(events: list[dict[str, Any]], result: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "peak_bytes": result.get("peak_bytes", _peak(events)),
+        "load_bytes": None,
+        "first_peak_bytes": None,
+        "steady_bytes": None,
+        "exec_median_s": None,
+    }
+
+
+def _mark_values(mark: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "peak_bytes": mark["peak_bytes"],
+        "load_bytes": mark["load_rss_bytes"],
+        "first_peak_bytes": mark["first_peak_bytes"],
+        "steady_bytes": mark["rss_bytes"],
+        "exec_median_s": mark["exec_median_s"],
+    }
+
+
+def _dtypes(program: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: result.get(key) or program.get(key) for key in ("stored_dtype", "compute_dtype")
+    }
+
+
+def _delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any]:
+    """Delegation of one method, or of all methods together for the export."""
+    methods: Mapping[str, Mapping[str, Any]] = program.get("methods") or {}
+    chosen = [m for name, m in methods.items() if method in (None, name)]
+    row: dict[str, Any] = {"pte_bytes": program.get("pte_bytes")}
+    for key in ("delegates", "delegated_nodes", "undelegated_nodes", "planned_bytes"):
+        row[key] = sum(m[key] for m in chosen) if chosen else None
+    ops: dict[str, int] = {}
+    for m in chosen:
+        for name, count in m["undelegated_ops"].items():
+            ops[name] = ops.get(name, 0) + count
+    row["undelegated_ops"] = " ".join(f"{name}:{ops[name]}" for name in sorted(ops))
+    return row
+
+
+_CELL_COLUMNS = (
+    "model precision backend method iterations samples runner exporter runtime allocator".split()
+)
+_RECORD_COLUMNS = (
+    "exporter_sha runtime_sha rung torch status reason repeat total_s machine started_at "
+    "build_key packages_hash"
+).split()

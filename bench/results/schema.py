@@ -1,0 +1,86 @@
+"""The columns of the tables, their meaning and their types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Type = Literal["string", "Int64", "float64"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of ``measurements.csv`` or ``phases.csv``.
+
+    Attributes:
+        name: as in the CSV.
+        type: pandas dtype; every type can hold a missing value.
+        meaning: one line, with the unit.
+        published: whether ``nox -s publish`` keeps it (what changes from run to run of the
+            very same measurement is left out, so that two publications diff well).
+    """
+
+    name: str
+    type: Type
+    meaning: str
+    published: bool = True
+
+
+MEASUREMENTS = (
+    Column("model", "string", "model of conf/model"),
+    Column("precision", "string", "precision asked for"),
+    Column("backend", "string", "delegate the program was lowered to"),
+    Column("method", "string", "export, or the method run"),
+    Column("iterations", "Int64", "executions in this process so far; empty for an export"),
+    Column("samples", "Int64", "waveform length, 16 kHz; for an export its upper bound"),
+    Column("runner", "string", "what executed the program"),
+    Column("exporter", "string", "revision that wrote the program"),
+    Column("exporter_sha", "string", "its commit"),
+    Column("runtime", "string", "revision that ran the program; empty for an export"),
+    Column("runtime_sha", "string", "its commit"),
+    Column("rung", "string", "how the environment was made: wheel, overlay, nightly, source"),
+    Column("torch", "string", "torch build of the environment"),
+    Column("allocator", "string", "malloc settings of the process"),
+    Column("load_mode", "string", "how the program's file was loaded"),
+    Column("stored_dtype", "string", "type the weights are stored in"),
+    Column("compute_dtype", "string", "type the linears compute in"),
+    Column("status", "string", "ok, failed, timeout, over_memory, unsupported, untestable"),
+    Column("reason", "string", "why, where the status is not ok"),
+    Column("repeat", "Int64", "number of the fresh process, from 0"),
+    Column("baseline_bytes", "Int64", "RSS after the imports, before anything of the model"),
+    Column("load_bytes", "Int64", "RSS after loading program and method"),
+    Column("first_peak_bytes", "Int64", "peak RSS during the first execution"),
+    Column("peak_bytes", "Int64", "peak RSS of the whole process; at least that if over_memory"),
+    Column("peak_delta_bytes", "Int64", "peak_bytes above baseline_bytes"),
+    Column("steady_bytes", "Int64", "RSS after this many executions"),
+    Column("total_s", "float64", "seconds from start to end of the process"),
+    Column("exec_median_s", "float64", "median seconds of the executions so far"),
+    Column("pte_bytes", "Int64", "size of the program file"),
+    Column("planned_bytes", "Int64", "memory-planned buffers: of this method, or of all (export)"),
+    Column("delegates", "Int64", "delegate calls: of this method, or of all (export)"),
+    Column("delegated_nodes", "Int64", "graph nodes inside delegates"),
+    Column("undelegated_nodes", "Int64", "operator calls outside delegates"),
+    Column("undelegated_ops", "string", "those operators by name and count"),
+    Column("output_sha", "string", "hash of the first execution's outputs"),
+    Column("crosscheck", "string", "ok, or how rusage or psutil contradict the peak"),
+    Column("machine", "string", "system, processor, cores and memory"),
+    Column("started_at", "string", "UTC", published=False),
+    Column("cell_key", "string", "hash of all that decides what was measured"),
+    Column("build_key", "string", "hash of all that decides the environment's content"),
+    Column("packages_hash", "string", "hash of the environment's installed packages"),
+)
+
+PHASES = (
+    Column("cell_key", "string", "cell the process measured (its last, for a run)"),
+    Column("model", "string", "model of conf/model"),
+    Column("precision", "string", "precision asked for"),
+    Column("backend", "string", "delegate the program was lowered to"),
+    Column("method", "string", "export, or the method run"),
+    Column("exporter", "string", "revision that wrote the program"),
+    Column("runtime", "string", "revision that ran the program; empty for an export"),
+    Column("repeat", "Int64", "number of the fresh process, from 0"),
+    Column("phase", "string", "name of the phase"),
+    Column("seconds", "float64", "its duration"),
+    Column("rss_bytes", "Int64", "RSS at its end"),
+    Column("peak_bytes", "Int64", "highest RSS during this phase alone (kernel high-water mark)"),
+)

@@ -1,0 +1,168 @@
+"""Real processes that end in every way a worker can."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bench.config import Limits
+from bench.measure import Outcome, judge, oom_kills, parse_lines, run_worker
+
+HEAD = """
+import json, os, signal, sys, time
+request = json.load(open(sys.argv[1]))
+events = open(request["events"], "a", buffering=1)
+def say(**event): events.write(json.dumps(event) + "\\n")
+say(event="baseline", rss_bytes=10, peak_bytes=10)
+say(event="enter", phase="lower")
+"""
+
+
+def run(tmp_path: Path, body: str, limits: Limits = Limits(30, None), **kwargs: object) -> Outcome:
+    package = tmp_path / "root" / "et_worker"
+    package.mkdir(parents=True)
+    (package / "__main__.py").write_text(HEAD + body)
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return run_worker(
+        Path(sys.executable), {"task": "x"}, env=dict(os.environ), folder=folder, limits=limits,
+        worker_root=tmp_path / "root", **kwargs,  # type: ignore[arg-type]
+    )
+
+
+def test_ok(tmp_path: Path) -> None:
+    phases: list[str] = []
+    outcome = run(tmp_path, "time.sleep(.2); say(event='result', peak_bytes=20)", on_phase=phases.append)
+    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert phases == ["lower"]
+    assert outcome.sampled_peak_bytes and outcome.rusage_peak_bytes
+
+
+def test_exit_zero_without_a_result_is_a_failure(tmp_path: Path) -> None:
+    assert run(tmp_path, "pass").status == "failed"
+
+
+def test_exception_is_named_with_its_phase(tmp_path: Path) -> None:
+    outcome = run(
+        tmp_path,
+        "say(event='error', kind='exception', type='ValueError', reason='no\\nkernel'); sys.exit(1)",
+    )
+    assert outcome.status == "failed"
+    assert outcome.reason == "ValueError in phase lower: no kernel"
+
+
+def test_unsupported_is_what_the_worker_says(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "say(event='error', kind='unsupported', reason='no MLX in 1.2.0'); sys.exit(1)")
+    assert (outcome.status, outcome.reason) == ("unsupported", "no MLX in 1.2.0")
+
+
+def test_death_without_a_word_shows_the_log(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "print('Illegal \\x1b[31mfoo'); sys.stdout.flush(); os._exit(7)")
+    assert outcome.status == "failed"
+    assert outcome.reason == "exit code 7 in phase lower: Illegal [31mfoo"
+
+
+def test_signal(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)")
+    assert (outcome.status, outcome.reason) == ("failed", "ended by SIGSEGV in phase lower")
+
+
+def test_somebody_elses_kill_is_no_memory_finding(tmp_path: Path) -> None:
+    before = oom_kills()
+    outcome = run(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
+    if oom_kills() == before:
+        assert (outcome.status, outcome.reason) == ("failed", "ended by SIGKILL in phase lower")
+
+
+def test_timeout_keeps_what_was_measured_and_ends_the_group(tmp_path: Path) -> None:
+    body = f"""
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+open({str(tmp_path / 'pid')!r}, "w").write(str(child.pid))
+say(event="mark", iterations=1, peak_bytes=15)
+time.sleep(60)
+"""
+    outcome = run(tmp_path, body, Limits(1.5, None))
+    assert outcome.status == "timeout"
+    assert outcome.reason == "still in phase lower after 1.50 s: raise timeout_s"
+    assert [e["event"] for e in outcome.events] == ["baseline", "enter", "mark"]
+    grandchild = int((tmp_path / "pid").read_text())
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(grandchild) and time.monotonic() < deadline:
+        if psutil.Process(grandchild).status() == psutil.STATUS_ZOMBIE:
+            break
+        time.sleep(0.05)
+    else:
+        assert not psutil.pid_exists(grandchild)
+
+
+def test_over_the_cap_while_running(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "x = bytearray(300_000_000); time.sleep(30)", Limits(30, 200_000_000))
+    assert outcome.status == "over_memory"
+    assert outcome.reason == "peak is at least the cap of 200.0 MB, in phase lower"
+    assert outcome.wall_s < 20
+
+
+def test_over_the_cap_in_a_spike_that_no_sample_saw(tmp_path: Path) -> None:
+    body = "say(event='phase', name='lower', peak_bytes=900_000_000); say(event='result', peak_bytes=900_000_000)"
+    assert run(tmp_path, body, Limits(30, 800_000_000)).status == "over_memory"
+
+
+def test_out_of_memory_in_python(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "say(event='error', kind='memory', type='MemoryError', reason=''); sys.exit(1)")
+    assert outcome.status == "over_memory"
+
+
+def test_kernel_oom_kill() -> None:
+    status, reason = judge(-9, [{"event": "enter", "phase": "lower"}], "oom", Limits(1, None), "")
+    assert status == "over_memory"
+    assert "this machine ran out of memory" in reason
+
+
+def test_a_torn_last_line_is_left_out() -> None:
+    assert parse_lines([b'{"event": "a"}', b'{"event": "b', b"[1]", b""]) == [{"event": "a"}]
+
+
+def test_the_worker_never_sees_our_bisect(tmp_path: Path) -> None:
+    body = "import bisect; say(event='result', peak_bytes=1, file=bisect.__file__)"
+    outcome = run(tmp_path, body)
+    assert "bisect.py" in outcome.events[-1]["file"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
+def test_no_worker_outlives_a_killed_controller(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parent.parent
+    script = f"""
+import os, sys
+from pathlib import Path
+sys.path[:0] = [{str(root)!r}]
+from bench.config import Limits
+from bench.measure import run_worker
+run_worker(Path(sys.executable), {{"task": "sleep"}}, env=dict(os.environ), folder=Path({str(tmp_path)!r}),
+           limits=Limits(60, None), worker_root=Path({str(tmp_path / "root")!r}))
+"""
+    package = tmp_path / "root" / "et_worker"
+    package.mkdir(parents=True)
+    real = root / "bench" / "worker" / "et_worker"
+    (package / "__init__.py").write_text("")
+    (package / "process.py").write_text((real / "process.py").read_text())
+    (package / "__main__.py").write_text(
+        "from et_worker import process; process.die_with_parent()\n" + HEAD
+        + f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    )
+    controller = subprocess.Popen([sys.executable, "-c", script])
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    worker = int((tmp_path / "pid").read_text())
+    controller.kill()
+    controller.wait()
+    while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
