@@ -1,0 +1,1 @@
+"""What a person sees: the progress of a run and its tables."""

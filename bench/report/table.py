@@ -1,0 +1,181 @@
+"""The table of a run: one line per cell, in a terminal or as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from rich import box
+from rich.table import Table
+
+from bench.results.tables import in_order
+from bench.values import format_mb, format_seconds
+
+_AXES = ("model", "precision", "backend", "exporter", "runtime", "allocator", "load_mode", "samples")
+_STYLES = {"ok": "green", "unsupported": "dim", "over_memory": "red", "failed": "red"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table ready to print.
+
+    Attributes:
+        header: titles of the columns; memory and file sizes are MB (10^6 bytes).
+        lines: the cells of each line, as text.
+        constant: the axes on which all lines agree, such as ``{"exporter": "v1.4.1"}``.
+        reasons: one line per status that is not ok, naming the cells it holds for.
+    """
+
+    header: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    constant: Mapping[str, str]
+    reasons: tuple[str, ...]
+
+
+def summarise(table: pd.DataFrame) -> Summary:
+    """Reduce measurements to one line per cell: the median of its repeats.
+
+    Where a cell has several repeats, ``spread`` is (max - min) / median of its peak above the
+    baseline. ``delta / file`` is that peak over the size of the program.
+    """
+    ordered = in_order(table)
+    values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in _AXES}
+    axes = [axis for axis in _AXES if len(values[axis]) > 1]
+    constant = {axis: str(found[0]) for axis, found in values.items() if len(found) == 1}
+    repeated = bool((ordered["repeat"] > 0).any())
+    columns = [name for name in _COLUMNS if repeated or name != "spread"]
+    lines = []
+    for _key, group in ordered.groupby("cell_key", sort=False):
+        cell = _Cell(group)
+        axis_texts = [_text(group[axis].iloc[0]) for axis in axes]
+        lines.append((*axis_texts, *(_COLUMNS[name](cell) for name in columns)))
+    return Summary((*axes, *columns), tuple(lines), constant, tuple(_reasons(ordered)))
+
+
+def rich_table(summary: Summary) -> Table:
+    """Build the table for a terminal."""
+    table = Table(
+        title=caption(summary),
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    texts = {*_AXES, "method", "status"}
+    for name in summary.header:
+        table.add_column(name, justify="left" if name in texts else "right", no_wrap=True)
+    for line in summary.lines:
+        table.add_row(*line[:-1], f"[{_STYLES.get(line[-1], 'yellow')}]{line[-1]}[/]")
+    return table
+
+
+def caption(summary: Summary) -> str:
+    """Say what all lines have in common."""
+    found = dict(summary.constant)
+    exporter, runtime = found.pop("exporter", ""), found.pop("runtime", "")
+    revision = exporter if runtime in ("", exporter) else f"exporter {exporter}, runtime {runtime}"
+    words = [found.pop(axis, "") for axis in ("model", "precision", "backend")]
+    head = " ".join(filter(None, [*words, revision and f"@ {revision}"]))
+    rest = [f"{axis} {value}" for axis, value in found.items()]
+    return ", ".join(filter(None, [head, *rest]))
+
+
+def markdown(summary: Summary) -> str:
+    """Build the table as GitHub Markdown, numbers to the right."""
+    texts = {*_AXES, "method", "status"}
+    rule = ["---" if name in texts else "---:" for name in summary.header]
+    rows = [summary.header, rule, *summary.lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+class _Cell:
+    """The repeats of one cell, reduced."""
+
+    def __init__(self, group: pd.DataFrame) -> None:
+        self.first = group.iloc[0]
+        good = group[group["status"] == "ok"]
+        self._used = good if len(good) else group
+
+    def median(self, column: str) -> float | None:
+        values = self._used[column].dropna()
+        return float(values.median()) if len(values) else None
+
+    def text(self, column: str) -> str:
+        return _text(self.first[column])
+
+    @property
+    def status(self) -> str:
+        """The status of the repeats; the worst one where they differ."""
+        statuses = [s for s in self._group_statuses if s != "ok"]
+        return statuses[0] if statuses else "ok"
+
+    @property
+    def _group_statuses(self) -> list[str]:
+        return [str(s) for s in self._used["status"]]
+
+    @property
+    def spread(self) -> str:
+        values = self._used["peak_delta_bytes"].dropna()
+        if len(values) < 2 or not values.median():
+            return ""
+        return f"{(values.max() - values.min()) / values.median():.2%}"
+
+    @property
+    def delta_per_file(self) -> str:
+        delta, pte = self.median("peak_delta_bytes"), self.median("pte_bytes")
+        return f"{delta / pte:.2f}x" if delta is not None and pte else ""
+
+    @property
+    def seconds(self) -> str:
+        run = self.median("exec_median_s")
+        return format_seconds(self.median("total_s") if run is None else run)
+
+    @property
+    def peak(self) -> str:
+        text = format_mb(self.median("peak_delta_bytes"))
+        return f">= {text}" if text and self.status == "over_memory" else text
+
+    @property
+    def nodes(self) -> str:
+        inside, outside = self.text("delegated_nodes"), self.text("undelegated_nodes")
+        return f"{inside}/{outside}" if inside else ""
+
+
+LEGEND = (
+    "peak: MB (10^6 bytes) above the RSS after the imports; total: the whole process; first: during "
+    "the first execution; steady: after the last; time: median execution, or the export; "
+    "delegated/not: graph nodes inside and outside delegates"
+)
+
+_COLUMNS: dict[str, Callable[[_Cell], str]] = {
+    "method": lambda cell: cell.text("method"),
+    "runs": lambda cell: cell.text("iterations"),
+    "peak": lambda cell: cell.peak,
+    "spread": lambda cell: cell.spread,
+    "total": lambda cell: format_mb(cell.median("peak_bytes")),
+    "first": lambda cell: format_mb(cell.median("first_peak_bytes")),
+    "steady": lambda cell: format_mb(cell.median("steady_bytes")),
+    "delta/file": lambda cell: cell.delta_per_file,
+    "time": lambda cell: cell.seconds,
+    ".pte": lambda cell: format_mb(cell.median("pte_bytes")),
+    "delegated/not": lambda cell: cell.nodes,
+    "status": lambda cell: cell.status,
+}
+
+
+def _reasons(table: pd.DataFrame) -> list[str]:
+    bad = table[(table["status"] != "ok") & table["reason"].notna()]
+    lines = []
+    for (status, reason), group in bad.groupby(["status", "reason"], sort=False):
+        names = dict.fromkeys(
+            f"{r.model} {r.precision} {r.backend} {r.method}" for r in group.itertuples()
+        )
+        lines.append(f"{status}: {reason}  [{', '.join(names)}]")
+    return lines
+
+
+def _text(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)
