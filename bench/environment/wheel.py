@@ -1,0 +1,177 @@
+"""Build an environment of the rung ``wheel``: a published release with its torch."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from bench.environment.commands import Commands
+from bench.environment.installer import Installer
+from bench.environment.mlx_schema import generate_schema, make_executable, needs_schema
+from bench.environment.model import Environment, Say
+from bench.environment.recipe import Recipe
+from bench.errors import BuildError
+
+# The tests inside packages are a tenth of their code, and no measurement imports them.
+_NOT_COMPILED = r"[/\\]tests?[/\\]"
+
+
+@dataclass(frozen=True)
+class TorchChoice:
+    """What to ask the installer for, and where it is to look."""
+
+    requirement: str
+    cpu_index: bool
+    note: str
+    warning: bool = False
+
+
+def choose_torch(
+    torch: str | None, installer: Installer, commands: Commands, python: Path, platform: str
+) -> TorchChoice:
+    """Prefer a CPU build of torch: of gigabytes that nothing here uses, it has none.
+
+    On Linux, PyPI's own build is for CUDA. Asked for in turn: the CPU build by its
+    full version where pip is configured to look, PyTorch's CPU index, PyPI.
+    """
+    plain = f"torch=={torch}" if torch else "torch"
+    if not platform.startswith("linux") or (torch and "+" in torch):
+        return TorchChoice(plain, cpu_index=False, note="")
+    if torch and installer.resolves(commands, python, f"{plain}+cpu"):
+        return TorchChoice(f"{plain}+cpu", cpu_index=False, note="CPU build, as pip finds it")
+    if installer.knows_cpu_index and installer.resolves(commands, python, plain, cpu_index=True):
+        return TorchChoice(plain, cpu_index=True, note="CPU build from PyTorch's index")
+    remedy = "" if installer.knows_cpu_index else ", or install uv, which knows that index"
+    note = (
+        f"no CPU build of {plain} found: taking PyPI's, which may be a CUDA build of several GB "
+        f"(make PyTorch's CPU index an extra-index-url of pip{remedy})"
+    )
+    return TorchChoice(plain, cpu_index=False, note=note, warning=True)
+
+
+def build_wheel(recipe: Recipe, folder: Path, say: Say, installer: Installer) -> Environment:
+    """Build ``recipe`` in ``folder``, for good: an environment can't be moved."""
+    commands = Commands(folder)
+    venv = folder / "venv"
+    python = venv / "bin" / "python"
+    say(f"building the environment of ExecuTorch {recipe.release} with {installer.name}")
+    if recipe.note:
+        say(f"note: {recipe.note}")
+    installer.create(commands, venv)
+    torch = choose_torch(recipe.torch, installer, commands, python, sys.platform)
+    if torch.note:
+        commands.note(torch.note)
+    if torch.warning:
+        say(f"warning: {torch.note}")
+    say(f"installing executorch=={recipe.release} and {torch.requirement}")
+    installer.install(
+        commands,
+        python,
+        [f"executorch=={recipe.release}", torch.requirement, *recipe.requirements],
+        what=f"executorch {recipe.release}",
+        cpu_index=torch.cpu_index,
+    )
+    installer.install(
+        commands,
+        python,
+        recipe.without_dependencies,
+        what=", ".join(recipe.without_dependencies),
+        dependencies=False,
+    )
+    site = site_packages(venv)
+    complete_package(commands, python, site / "executorch", say)
+    say("compiling the bytecode, so that no measurement has to")
+    compile_bytecode(commands, python, site)
+    return describe(recipe, folder, installer.freeze(commands, python))
+
+
+def complete_package(commands: Commands, python: Path, executorch: Path, say: Say) -> None:
+    """Add what a wheel's ExecuTorch should have had: flatc's bit, MLX's schema."""
+    if not executorch.is_dir():
+        raise BuildError(f"the wheel installed no package executorch (log: {commands.log})")
+    flatc = executorch / "data" / "bin" / "flatc"
+    if flatc.is_file():
+        make_executable(flatc)
+    if needs_schema(executorch):
+        say("generating MLX's schema files")
+        generate_schema(commands, python, executorch, flatc)
+
+
+def compile_bytecode(commands: Commands, python: Path, folder: Path) -> None:
+    """Compile what a worker may import: a cold cache would inflate its first peak."""
+    argv = [python, "-m", "compileall", "-q", "-j", str(os.cpu_count() or 1)]
+    # Fails for single files that are templates or for another Python: they don't matter.
+    commands.succeeds([*argv, "-x", _NOT_COMPILED, folder])
+
+
+def describe(recipe: Recipe, folder: Path, packages: str) -> Environment:
+    """Say what was built, from what lies on the disk; nothing of it is imported."""
+    venv = folder / "venv"
+    site = site_packages(venv)
+    versions = installed_versions(site)
+    listing = folder / "packages.txt"
+    listing.write_text(packages, encoding="utf-8")
+    try:
+        executorch, torch = versions["executorch"], versions["torch"]
+    except KeyError as missing:
+        raise BuildError(f"the environment in {folder} has no {missing}") from None
+    return Environment(
+        root=folder,
+        python=venv / "bin" / "python",
+        bin=venv / "bin",
+        pythonpath=(),
+        build_key=recipe.build_key,
+        rung=recipe.rung,
+        label=recipe.label,
+        why=recipe.why,
+        executorch=executorch,
+        git_sha=git_sha(site / "executorch" / "version.py"),
+        torch=torch,
+        packages=listing,
+        packages_hash=hashlib.sha256(packages.encode()).hexdigest()[:12],
+        size_bytes=folder_bytes(folder),
+    )
+
+
+def site_packages(venv: Path) -> Path:
+    """Give the folder that packages are installed to."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return venv / "lib" / version / "site-packages"
+
+
+def installed_versions(site: Path) -> dict[str, str]:
+    """Read the versions from the metadata of the packages in ``site``."""
+    found = distributions(path=[str(site)])
+    return {canonicalize_name(item.metadata["Name"]): item.version for item in found}
+
+
+def git_sha(version_file: Path) -> str | None:
+    """Read the commit that ExecuTorch says it was built from, without importing it."""
+    try:
+        tree = ast.parse(version_file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return None
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        value = getattr(node, "value", None)
+        if "git_version" in names and isinstance(value, ast.Constant):
+            text = str(value.value)
+            return text if re.fullmatch(r"[0-9a-f]{7,40}", text) else None
+    return None
+
+
+def folder_bytes(folder: Path) -> int:
+    """Add up the sizes of the files below ``folder``; links are not followed."""
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return sum(file.lstat().st_size for file in files)

@@ -1,0 +1,1 @@
+"""Tests of the environments: their recipes, their building, their store."""
