@@ -95,6 +95,7 @@ def split_overrides(overrides: Sequence[str]) -> dict[str, str]:
 
     Raises:
         RequestError: on a word without ``=``, an unknown key, or a key given twice.
+
     """
     given: dict[str, str] = {}
     for word in overrides:
@@ -115,6 +116,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
 
     Raises:
         RequestError: on anything wrong, in one line that names the valid choices.
+
     """
     given = split_overrides(overrides)
     base = compose_one([], conf)
@@ -131,7 +133,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         runtimes = parse_list("runtime", text["runtime"]) if text["runtime"] else commits
     if text["allocator"] not in ALLOCATORS:
         raise choices("allocator", text["allocator"], list(ALLOCATORS))
-    iterations = [parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])]
+    iterations = [
+        parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])
+    ]
     low, high = _sample_bounds(combos)
     return Request(
         choices=combos,
@@ -165,6 +169,7 @@ def compose_one(overrides: Sequence[str], conf: Path = CONF) -> DictConfig:
 
     Raises:
         RequestError: with the first line of what Hydra said.
+
     """
     try:
         with initialize_config_dir(str(conf.resolve()), version_base="1.3"):
@@ -174,9 +179,7 @@ def compose_one(overrides: Sequence[str], conf: Path = CONF) -> DictConfig:
         raise RequestError(f"{' '.join(overrides)}: {words[:200]}") from None
 
 
-def _group_values(
-    group: str, given: Mapping[str, str], base: DictConfig, conf: Path
-) -> list[str]:
+def _group_values(group: str, given: Mapping[str, str], base: DictConfig, conf: Path) -> list[str]:
     valid = group_choices(group, conf)
     swept = base.hydra.sweeper.params or {}
     values = parse_list(group, given.get(group, swept.get(group, base[group].name)))
@@ -236,7 +239,10 @@ def composed(request: Request) -> str:
     """Return the request as YAML: what ``--cfg job`` prints and ``config.yaml`` keeps."""
     content = {
         "choices": [
-            {part: dict(getattr(choice, part)) for part in ("model", "precision", "backend", "runner")}
+            {
+                part: dict(getattr(choice, part))
+                for part in ("model", "precision", "backend", "runner")
+            }
             for choice in request.choices
         ],
         "method": list(request.methods),

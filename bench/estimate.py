@@ -52,8 +52,11 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
     backend = job.cells[0].backend
     if job.kind == "export":
         fixed, per_block = _EXPORT[backend]
-        return fixed + per_block * (model["n_audio_layer"] + model["n_text_layer"])
-    params = 12e-6 * model["n_audio_state"] ** 2 * model["n_audio_layer"]  # millions, per block 12 d^2
+        blocks = int(model["n_audio_layer"]) + int(model["n_text_layer"])
+        return fixed + per_block * blocks
+    params = (
+        12e-6 * model["n_audio_state"] ** 2 * model["n_audio_layer"]
+    )  # millions, per block 12 d^2
     share = 1.0 if job.cells[0].method == "encode" else 0.25
     return _START_S + share * max(job.request["marks"]) * (0.4 + _EXECUTE[backend] * params)
 

@@ -39,6 +39,7 @@ class Outcome:
             high-water mark hide earlier phases from it: a lower bound, for cross-checking.
         sampled_peak_bytes: highest RSS psutil saw from outside, every 20 ms: a lower bound too.
         log_tail: last lines of the worker's own output.
+
     """
 
     status: Status
@@ -70,6 +71,7 @@ def run_worker(
         limits: time and memory after which the process group is killed.
         on_phase: called with the name of each phase the worker enters.
         worker_root: the folder that holds the package ``et_worker``.
+
     """
     events_path, log_path = folder / "events.jsonl", folder / "worker.log"
     request_path = folder / "request.json"
@@ -249,7 +251,10 @@ def judge(
     if cap is not None and (ended_by == "memory" or max(peaks, default=0) > cap):
         return "over_memory", f"peak is at least the cap of {format_mb(cap)} MB, in phase {last}"
     if ended_by == "oom":
-        return "over_memory", f"killed by the kernel in phase {last}: this machine ran out of memory"
+        return (
+            "over_memory",
+            f"killed by the kernel in phase {last}: this machine ran out of memory",
+        )
     error = next((e for e in events if e.get("event") == "error"), None)
     if error is not None:
         return _judge_error(error, str(last))

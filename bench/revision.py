@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bench.config import Request
-from bench.environment import Environment, Store, is_release, normalise_release, recipe_for, releases
+from bench.environment import (
+    Environment,
+    Store,
+    is_release,
+    normalise_release,
+    recipe_for,
+    releases,
+)
 from bench.errors import BuildError, RequestError, choices
 
 
@@ -15,6 +22,7 @@ class Revisions:
 
     Args:
         store: where environments are kept.
+
     """
 
     def __init__(self, store: Store) -> None:
@@ -27,6 +35,7 @@ class Revisions:
 
         Raises:
             RequestError: if a revision does not exist.
+
         """
         runtimes = request.runtimes
         return replace(
@@ -40,6 +49,7 @@ class Revisions:
 
         Raises:
             BuildError: if it can't be built; asked again, at once.
+
         """
         if revision not in self._got:
             try:
@@ -63,6 +73,7 @@ def canonical(revision: str) -> str:
 
     Raises:
         RequestError: if there is no such revision, or it looks like an option.
+
     """
     if revision.startswith("-"):
         raise RequestError(f"commit: {revision!r} starts with '-': no revision does")

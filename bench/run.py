@@ -25,7 +25,10 @@ from bench.results.tables import frame, phases_frame, to_csv
 from bench.values import format_mb, format_seconds
 
 # glibc reads these at start; one that leaks in from the user's shell would be a different metric.
-_ALLOCATOR: dict[str, dict[str, str]] = {"default": {}, "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"}}
+_ALLOCATOR: dict[str, dict[str, str]] = {
+    "default": {},
+    "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"},
+}
 
 
 class Environments(Protocol):
@@ -36,6 +39,7 @@ class Environments(Protocol):
 
         Raises:
             BuildError: if it can't be built.
+
         """
 
 

@@ -15,6 +15,7 @@ def parse_list(name: str, text: str) -> list[str]:
 
     Raises:
         RequestError: if a value is empty.
+
     """
     inner = text.strip()
     if inner.startswith("[") and inner.endswith("]"):
@@ -30,6 +31,7 @@ def parse_int(name: str, text: str, low: int, high: int | None = None) -> int:
 
     Raises:
         RequestError: if it is no number, or out of range.
+
     """
     valid = f"{low} to {high}" if high is not None else f"{low} or more"
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()):
@@ -45,6 +47,7 @@ def parse_seconds(name: str, text: str) -> float:
 
     Raises:
         RequestError: if it is not a positive, finite number.
+
     """
     try:
         seconds = float(text)
@@ -60,6 +63,7 @@ def parse_size(name: str, text: str) -> int:
 
     Raises:
         RequestError: if it is no size, or below one byte.
+
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
     unit = _UNITS.get(match[2].upper()) if match else None

@@ -1,6 +1,5 @@
 """Real processes that end in every way a worker can."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from bench.config import Limits
 from bench.measure import Outcome, judge, oom_kills, parse_lines, run_worker
 
+ROOMY = Limits(30, None)
 HEAD = """
 import json, os, signal, sys, time
 request = json.load(open(sys.argv[1]))
@@ -23,21 +23,28 @@ say(event="enter", phase="lower")
 """
 
 
-def run(tmp_path: Path, body: str, limits: Limits = Limits(30, None), **kwargs: object) -> Outcome:
+def run(tmp_path: Path, body: str, limits: Limits = ROOMY, **kwargs: object) -> Outcome:
     package = tmp_path / "root" / "et_worker"
     package.mkdir(parents=True)
     (package / "__main__.py").write_text(HEAD + body)
     folder = tmp_path / "scratch"
     folder.mkdir()
     return run_worker(
-        Path(sys.executable), {"task": "x"}, env=dict(os.environ), folder=folder, limits=limits,
-        worker_root=tmp_path / "root", **kwargs,  # type: ignore[arg-type]
+        Path(sys.executable),
+        {"task": "x"},
+        env=dict(os.environ),
+        folder=folder,
+        limits=limits,
+        worker_root=tmp_path / "root",
+        **kwargs,  # type: ignore[arg-type]
     )
 
 
 def test_ok(tmp_path: Path) -> None:
     phases: list[str] = []
-    outcome = run(tmp_path, "time.sleep(.2); say(event='result', peak_bytes=20)", on_phase=phases.append)
+    outcome = run(
+        tmp_path, "time.sleep(.2); say(event='result', peak_bytes=20)", on_phase=phases.append
+    )
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert phases == ["lower"]
     assert outcome.sampled_peak_bytes and outcome.rusage_peak_bytes
@@ -50,14 +57,16 @@ def test_exit_zero_without_a_result_is_a_failure(tmp_path: Path) -> None:
 def test_exception_is_named_with_its_phase(tmp_path: Path) -> None:
     outcome = run(
         tmp_path,
-        "say(event='error', kind='exception', type='ValueError', reason='no\\nkernel'); sys.exit(1)",
+        "say(event='error', kind='exception', type='ValueError', reason='no\\nkernel')\nsys.exit(1)",
     )
     assert outcome.status == "failed"
     assert outcome.reason == "ValueError in phase lower: no kernel"
 
 
 def test_unsupported_is_what_the_worker_says(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "say(event='error', kind='unsupported', reason='no MLX in 1.2.0'); sys.exit(1)")
+    outcome = run(
+        tmp_path, "say(event='error', kind='unsupported', reason='no MLX in 1.2.0'); sys.exit(1)"
+    )
     assert (outcome.status, outcome.reason) == ("unsupported", "no MLX in 1.2.0")
 
 
@@ -83,7 +92,7 @@ def test_timeout_keeps_what_was_measured_and_ends_the_group(tmp_path: Path) -> N
     body = f"""
 import subprocess
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-open({str(tmp_path / 'pid')!r}, "w").write(str(child.pid))
+open({str(tmp_path / "pid")!r}, "w").write(str(child.pid))
 say(event="mark", iterations=1, peak_bytes=15)
 time.sleep(60)
 """
@@ -109,12 +118,14 @@ def test_over_the_cap_while_running(tmp_path: Path) -> None:
 
 
 def test_over_the_cap_in_a_spike_that_no_sample_saw(tmp_path: Path) -> None:
-    body = "say(event='phase', name='lower', peak_bytes=900_000_000); say(event='result', peak_bytes=900_000_000)"
+    body = "say(event='phase', peak_bytes=900_000_000); say(event='result', peak_bytes=900_000_000)"
     assert run(tmp_path, body, Limits(30, 800_000_000)).status == "over_memory"
 
 
 def test_out_of_memory_in_python(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "say(event='error', kind='memory', type='MemoryError', reason=''); sys.exit(1)")
+    outcome = run(
+        tmp_path, "say(event='error', kind='memory', type='MemoryError', reason=''); sys.exit(1)"
+    )
     assert outcome.status == "over_memory"
 
 
@@ -143,8 +154,9 @@ from pathlib import Path
 sys.path[:0] = [{str(root)!r}]
 from bench.config import Limits
 from bench.measure import run_worker
-run_worker(Path(sys.executable), {{"task": "sleep"}}, env=dict(os.environ), folder=Path({str(tmp_path)!r}),
-           limits=Limits(60, None), worker_root=Path({str(tmp_path / "root")!r}))
+run_worker(Path(sys.executable), {{"task": "sleep"}}, env=dict(os.environ),
+           folder=Path({str(tmp_path)!r}), limits=Limits(60, None),
+           worker_root=Path({str(tmp_path / "root")!r}))
 """
     package = tmp_path / "root" / "et_worker"
     package.mkdir(parents=True)
@@ -152,7 +164,8 @@ run_worker(Path(sys.executable), {{"task": "sleep"}}, env=dict(os.environ), fold
     (package / "__init__.py").write_text("")
     (package / "process.py").write_text((real / "process.py").read_text())
     (package / "__main__.py").write_text(
-        "from et_worker import process; process.die_with_parent()\n" + HEAD
+        "from et_worker import process; process.die_with_parent()\n"
+        + HEAD
         + f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     )
     controller = subprocess.Popen([sys.executable, "-c", script])

@@ -7,12 +7,18 @@ LINUX = "linux-x86_64"
 
 
 def plan(*words: str, host: str = LINUX) -> Plan:
-    return make_plan(load([*words, "backend=xnnpack"] if not any("backend" in w for w in words) else words), host)
+    return make_plan(
+        load([*words, "backend=xnnpack"] if not any("backend" in w for w in words) else words), host
+    )
 
 
 def test_one_process_gives_all_iteration_rows() -> None:
     made = plan()
-    assert [(job.kind, len(job.cells)) for job in made.jobs] == [("export", 1), ("run", 3), ("run", 3)]
+    assert [(job.kind, len(job.cells)) for job in made.jobs] == [
+        ("export", 1),
+        ("run", 3),
+        ("run", 3),
+    ]
     assert [cell.iterations for cell in made.cells] == [None, 1, 5, 20, 1, 5, 20]
     assert made.jobs[1].request["marks"] == [1, 5, 20]
 
@@ -35,7 +41,8 @@ def test_keys_are_unique_and_stable() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["seed=1", "samples=401", "allocator=fixed", "runner.load_mode=buffer", "max_tokens=64"]
+    "change",
+    ["seed=1", "samples=401", "allocator=fixed", "runner.load_mode=buffer", "max_tokens=64"],
 )
 def test_whatever_changes_the_measurement_changes_the_cell(change: str) -> None:
     before = {cell.key for cell in plan("method=encode").cells}

@@ -6,7 +6,13 @@ from bench.values import format_mb, format_seconds, parse_int, parse_list, parse
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("8GB", 8 * 10**9), ("512MB", 512 * 10**6), ("1.5GiB", 3 * 2**29), ("100", 100), ("2 kb", 2000)],
+    [
+        ("8GB", 8 * 10**9),
+        ("512MB", 512 * 10**6),
+        ("1.5GiB", 3 * 2**29),
+        ("100", 100),
+        ("2 kb", 2000),
+    ],
 )
 def test_size(text: str, size: int) -> None:
     assert parse_size("memory_cap", text) == size
@@ -20,7 +26,13 @@ def test_size_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "values"),
-    [("a", ["a"]), ("a,b", ["a", "b"]), ("[1, 5]", ["1", "5"]), ("b,a,b", ["b", "a"]), ("'x'", ["x"])],
+    [
+        ("a", ["a"]),
+        ("a,b", ["a", "b"]),
+        ("[1, 5]", ["1", "5"]),
+        ("b,a,b", ["b", "a"]),
+        ("'x'", ["x"]),
+    ],
 )
 def test_list(text: str, values: list[str]) -> None:
     assert parse_list("x", text) == values
@@ -57,5 +69,9 @@ def test_formats() -> None:
     assert format_mb(66_600_000_000) == "66600"
     assert format_mb(None) == ""
     assert [format_seconds(s) for s in (0.5, 9.999, 47, 252, 6000)] == [
-        "0.50 s", "10.00 s", "47 s", "4.2 min", "1.7 h",
+        "0.50 s",
+        "10.00 s",
+        "47 s",
+        "4.2 min",
+        "1.7 h",
     ]

@@ -19,6 +19,7 @@ class RunProgress:
         console: where to; a live line where it is a terminal.
         total: number of jobs of the plan.
         done: jobs that an earlier start of this run has finished.
+
     """
 
     def __init__(self, console: Console, total: int, done: int = 0) -> None:
@@ -67,7 +68,9 @@ class RunProgress:
     def end(self, line: str) -> None:
         """End a job with one line of result."""
         self._live.update(self._task, completed=self._number)
-        self._print(f"[{self._number}/{self._total}] {line}" if self._console.is_terminal else f"  {line}")
+        self._print(
+            f"[{self._number}/{self._total}] {line}" if self._console.is_terminal else f"  {line}"
+        )
 
     def _update(self, text: str) -> None:
         self._live.update(self._task, description=text, clock=self._clock())

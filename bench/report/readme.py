@@ -31,6 +31,7 @@ def cut(text: str, root: Path) -> str:
 
     Raises:
         RequestError: if a table is missing, or a filter leaves nothing of it.
+
     """
 
     def block(match: re.Match[str]) -> str:
@@ -46,6 +47,7 @@ def select(table: pd.DataFrame, filters: Sequence[str]) -> pd.DataFrame:
 
     Raises:
         RequestError: if a filter names no column, or nothing passes.
+
     """
     for word in filters:
         column, _, values = word.partition("=")

@@ -13,7 +13,16 @@ from rich.table import Table
 from bench.results.tables import in_order
 from bench.values import format_mb, format_seconds
 
-_AXES = ("model", "precision", "backend", "exporter", "runtime", "allocator", "load_mode", "samples")
+_AXES = (
+    "model",
+    "precision",
+    "backend",
+    "exporter",
+    "runtime",
+    "allocator",
+    "load_mode",
+    "samples",
+)
 _STYLES = {"ok": "green", "unsupported": "dim", "over_memory": "red", "failed": "red"}
 
 
@@ -26,6 +35,7 @@ class Summary:
         lines: the cells of each line, as text.
         constant: the axes on which all lines agree, such as ``{"exporter": "v1.4.1"}``.
         reasons: one line per status that is not ok, naming the cells it holds for.
+
     """
 
     header: tuple[str, ...]
@@ -38,7 +48,7 @@ def summarise(table: pd.DataFrame) -> Summary:
     """Reduce measurements to one line per cell: the median of its repeats.
 
     Where a cell has several repeats, ``spread`` is (max - min) / median of its peak above the
-    baseline. ``delta / file`` is that peak over the size of the program.
+    baseline. ``d/file`` is that peak over the size of the program.
     """
     ordered = in_order(table)
     values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in _AXES}
@@ -62,11 +72,12 @@ def rich_table(summary: Summary) -> Table:
         title_style="bold",
         header_style="bold",
         box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=(0, 0),
+        pad_edge=False,
     )
     texts = {*_AXES, "method", "status"}
     for name in summary.header:
-        table.add_column(name, justify="left" if name in texts else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name in texts else "right", overflow="fold")
     for line in summary.lines:
         table.add_row(*line[:-1], f"[{_STYLES.get(line[-1], 'yellow')}]{line[-1]}[/]")
     return table
@@ -96,6 +107,7 @@ class _Cell:
 
     def __init__(self, group: pd.DataFrame) -> None:
         self.first = group.iloc[0]
+        self._statuses = [str(status) for status in group["status"]]
         good = group[group["status"] == "ok"]
         self._used = good if len(good) else group
 
@@ -108,13 +120,8 @@ class _Cell:
 
     @property
     def status(self) -> str:
-        """The status of the repeats; the worst one where they differ."""
-        statuses = [s for s in self._group_statuses if s != "ok"]
-        return statuses[0] if statuses else "ok"
-
-    @property
-    def _group_statuses(self) -> list[str]:
-        return [str(s) for s in self._used["status"]]
+        """``ok`` if all repeats are; else the first other status."""
+        return next((status for status in self._statuses if status != "ok"), "ok")
 
     @property
     def spread(self) -> str:
@@ -145,9 +152,10 @@ class _Cell:
 
 
 LEGEND = (
-    "peak: MB (10^6 bytes) above the RSS after the imports; total: the whole process; first: during "
-    "the first execution; steady: after the last; time: median execution, or the export; "
-    "delegated/not: graph nodes inside and outside delegates"
+    "peak: MB (10^6 bytes) above the RSS after the imports; total: MB of the whole process; first: "
+    "MB during the first execution; steady: MB after the last; d/file: peak over the size of the "
+    "program; time: median execution, or the export; .pte: MB; deleg/not: graph nodes inside and "
+    "outside delegates"
 )
 
 _COLUMNS: dict[str, Callable[[_Cell], str]] = {
@@ -158,10 +166,10 @@ _COLUMNS: dict[str, Callable[[_Cell], str]] = {
     "total": lambda cell: format_mb(cell.median("peak_bytes")),
     "first": lambda cell: format_mb(cell.median("first_peak_bytes")),
     "steady": lambda cell: format_mb(cell.median("steady_bytes")),
-    "delta/file": lambda cell: cell.delta_per_file,
+    "d/file": lambda cell: cell.delta_per_file,
     "time": lambda cell: cell.seconds,
     ".pte": lambda cell: format_mb(cell.median("pte_bytes")),
-    "delegated/not": lambda cell: cell.nodes,
+    "deleg/not": lambda cell: cell.nodes,
     "status": lambda cell: cell.status,
 }
 

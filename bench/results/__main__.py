@@ -21,8 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("name", help="name of the table, such as whisper-v1.4.1")
     parser.add_argument(
-        "runs", nargs="*", default=["latest"], help="ids of runs [latest]; of a cell in several, "
-        "the last one's rows are taken"
+        "runs",
+        nargs="*",
+        default=["latest"],
+        help="ids of runs [latest]; of a cell in several, the last one's rows are taken",
     )
     parser.add_argument("--out", type=Path, default=Path("results/runs"), help="where the runs are")
     parser.add_argument("--to", type=Path, default=Path("results"), help="where the table goes")

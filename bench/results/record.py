@@ -41,6 +41,7 @@ class RunFolder:
 
         Raises:
             RequestError: if there is none of that name.
+
         """
         runs = list_runs(out)
         if run_id == "latest" and runs:
@@ -55,6 +56,7 @@ class RunFolder:
 
         Raises:
             RequestError: if another one is at work in it.
+
         """
         lock = FileLock(self.path / ".lock", thread_local=False)
         try:
@@ -90,6 +92,7 @@ class RunFolder:
 
         Raises:
             RequestError: if the folder has none: it was killed before anything was measured.
+
         """
         try:
             return list(json.loads((self.path / "request.json").read_text())["overrides"])

@@ -101,13 +101,11 @@ def _mark_values(mark: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dtypes(program: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: result.get(key) or program.get(key) for key in ("stored_dtype", "compute_dtype")
-    }
+    return {key: result.get(key) or program.get(key) for key in ("stored_dtype", "compute_dtype")}
 
 
 def _delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any]:
-    """Delegation of one method, or of all methods together for the export."""
+    """Return the delegation of one method, or of all together for the export."""
     methods: Mapping[str, Mapping[str, Any]] = program.get("methods") or {}
     chosen = [m for name, m in methods.items() if method in (None, name)]
     row: dict[str, Any] = {"pte_bytes": program.get("pte_bytes")}
@@ -122,9 +120,10 @@ def _delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any
 
 
 _CELL_COLUMNS = (
-    "model precision backend method iterations samples runner exporter runtime allocator".split()
+    *("model", "precision", "backend", "method", "iterations", "samples"),
+    *("runner", "exporter", "runtime", "allocator"),
 )
 _RECORD_COLUMNS = (
-    "exporter_sha runtime_sha rung torch status reason repeat total_s machine started_at "
-    "build_key packages_hash"
-).split()
+    *("exporter_sha", "runtime_sha", "rung", "torch", "status", "reason", "repeat"),
+    *("total_s", "machine", "started_at", "build_key", "packages_hash"),
+)

@@ -18,6 +18,7 @@ class Column:
         meaning: one line, with the unit.
         published: whether ``nox -s publish`` keeps it (what changes from run to run of the
             very same measurement is left out, so that two publications diff well).
+
     """
 
     name: str

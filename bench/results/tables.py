@@ -13,10 +13,15 @@ from bench.errors import RequestError
 from bench.results.record import write_whole
 from bench.results.schema import MEASUREMENTS, PHASES, Column
 
-_SORT = "model precision backend exporter runtime method samples iterations allocator repeat".split()
+_SORT = (
+    *("model", "precision", "backend", "exporter", "runtime", "method"),
+    *("samples", "iterations", "allocator", "repeat"),
+)
 
 
-def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFrame:
+def frame(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[Column] = MEASUREMENTS
+) -> pd.DataFrame:
     """Build a table with exactly the given columns, each of its declared type."""
     table = pd.DataFrame(list(rows), columns=[column.name for column in columns])
     return table.astype({column.name: column.type for column in columns})
@@ -33,6 +38,7 @@ def read_csv(path: Path) -> pd.DataFrame:
 
     Raises:
         RequestError: if the file is no such table.
+
     """
     try:
         table = pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])

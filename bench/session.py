@@ -1,0 +1,119 @@
+"""A run from its request to its table: begin or resume, measure, show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench import machine
+from bench.config import Request, composed, host, load
+from bench.errors import Exit, RequestError
+from bench.estimate import estimate, history
+from bench.plan import Plan, make_plan
+from bench.programs import ProgramStore
+from bench.report.preview import preview
+from bench.report.progress import RunProgress
+from bench.report.table import LEGEND, rich_table, summarise
+from bench.results.record import RunFolder, list_runs
+from bench.results.rows import measurement_rows
+from bench.results.tables import frame
+from bench.revision import Revisions
+from bench.run import Runner
+from bench.values import format_seconds
+
+
+def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) -> int:
+    """Measure what is asked for, or with ``dry`` only show the plan; return the exit code.
+
+    Raises:
+        RequestError: if the run to resume does not exist, or is at work.
+
+    """
+    folder: RunFolder | None = None
+    if request.resume:
+        folder = RunFolder.find(request.out, request.resume)
+        request = revisions.resolve_all(_resumed(request, folder))
+    plan = make_plan(request, host())
+    known = _history(request.out)
+    if dry:
+        preview(console, plan, known, revisions)
+        return Exit.OK
+    return _measure(request, plan, known, revisions, folder, console)
+
+
+def _measure(
+    request: Request,
+    plan: Plan,
+    known: Mapping[str, float],
+    revisions: Revisions,
+    folder: RunFolder | None,
+    console: Console,
+) -> int:
+    resuming = folder is not None
+    folder = folder or RunFolder.create(request.out)
+    with folder.lock():
+        if not resuming:
+            _begin(request, plan, folder)
+        done = [record["job_key"] for record in folder.records()]
+        left = estimate(plan, known, done)
+        console.print(
+            f"run {folder.id}: {len(plan.cells)} cells, {left.jobs} measurements to take, "
+            f"about {format_seconds(left.seconds)} besides building environments",
+            highlight=False,
+        )
+        progress = RunProgress(console, len(plan.jobs), len(done))
+        revisions.say = progress.say
+        programs = ProgramStore(revisions.store.root.parent / "programs")
+        programs.prune()
+        runner = Runner(plan, folder, revisions, programs, request.limits, progress, known)
+        try:
+            with progress.shown():
+                records = runner.run()
+        except KeyboardInterrupt:
+            print(
+                f"et-peak: interrupted; what was measured is kept. "
+                f"Go on with: nox -s bench -- resume={folder.id}",
+                file=sys.stderr,
+            )
+            return Exit.INTERRUPTED
+    return _show(records, folder, console)
+
+
+def _begin(request: Request, plan: Plan, folder: RunFolder) -> None:
+    """Write what the run is about, request.json last: with it the run can be resumed."""
+    folder.write("config.yaml", composed(request))
+    folder.write("machine.json", json.dumps(machine.describe(), indent=2) + "\n")
+    cells = [cell.key for cell in plan.cells]
+    content = {"overrides": list(request.overrides), "cells": cells}
+    folder.write("request.json", json.dumps(content, indent=2) + "\n")
+
+
+def _resumed(request: Request, folder: RunFolder) -> Request:
+    """Return the request of the run to finish; nothing else may be given beside `resume=`."""
+    extra = [word for word in request.overrides if not word.startswith("out=")]
+    if extra:
+        raise RequestError(f"resume: goes with nothing else but out= (given: {extra[0]!r})")
+    return load(folder.read_request())
+
+
+def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) -> int:
+    rows = frame(row for record in records for row in measurement_rows(record))
+    summary = summarise(rows)
+    console.print()
+    console.print(rich_table(summary))
+    for line in summary.reasons:
+        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"[dim]{LEGEND}[/]", highlight=False)
+    console.print(f"{folder.path}/measurements.csv, phases.csv", highlight=False, soft_wrap=True)
+    statuses = set(rows["status"])
+    return Exit.OK if statuses & {"ok", "unsupported"} else Exit.UNDECIDED
+
+
+def _history(out: Path) -> dict[str, float]:
+    recent = list_runs(out)[-50:]
+    return history(record for run in recent for record in RunFolder(out / run).records())

@@ -1,0 +1,81 @@
+"""One real environment (ExecuTorch 1.4.1) and one real run of tiny Whisper, for all tests here.
+
+The caches of the session are its own: nothing a test does reaches the user's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.environment import Environment, Store, recipe_for
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ("model.n_audio_layer=1", "model.n_text_layer=1")
+"""A Whisper of one block each side: an export takes seconds."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def environment(cache: Path) -> Environment:
+    store = Store(cache / "environments")
+    return store.ensure(recipe_for("1.4.1"), lambda line: print(line))
+
+
+Bench = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def bench(cache: Path, environment: Environment) -> Bench:
+    """Run ``python -m bench`` from the repository root, as nox does."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "bench", *words],
+            cwd=ROOT,
+            env=os.environ | {"ET_PEAK_CACHE": str(cache)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def tiny_run(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The README's command: tiny fp32, every method. Returns the run's folder."""
+    out = tmp_path_factory.mktemp("runs")
+    done = bench("model=tiny", "precision=fp32", "backend=xnnpack", f"out={out}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (request,) = out.glob("*/request.json")
+    return request.parent
+
+
+@pytest.fixture(scope="session")
+def tiny_program(tiny_run: Path, cache: Path) -> Path:
+    """The program that run exported."""
+    record = read_raw(tiny_run)[0]
+    return cache / "programs" / f"{record['program']['pte_sha256']}.pte"
+
+
+def read_raw(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "raw.jsonl").read_text().splitlines()]

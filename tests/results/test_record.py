@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.errors import RequestError
+from bench.results.record import RunFolder, list_runs, write_whole
+
+
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder.create(tmp_path)
+    made.write("request.json", json.dumps({"overrides": ["model=tiny"]}))
+    return made
+
+
+def test_records_come_back_in_order(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    for number in range(3):
+        run.append({"n": number})
+    assert [r["n"] for r in run.records()] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path, cut: int) -> None:
+    run = folder(tmp_path)
+    run.append({"n": 0})
+    run.append({"n": 1, "x": "y"})
+    raw = run.path / "raw.jsonl"
+    raw.write_bytes(raw.read_bytes()[:-cut])
+    assert [r["n"] for r in run.records()] == [0]
+    run.append({"n": 2})
+    assert [r["n"] for r in run.records()] == [0, 2]
+
+
+def test_find(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"no run 'latest' .*there are none yet"):
+        RunFolder.find(tmp_path, "latest")
+    run = folder(tmp_path)
+    assert RunFolder.find(tmp_path, "latest") == RunFolder.find(tmp_path, run.id) == run
+    for name in ("nope", "..", "../x", ""):
+        with pytest.raises(RequestError, match=f"known: latest, {run.id}"):
+            RunFolder.find(tmp_path, name)
+
+
+def test_a_run_killed_before_its_request_was_written_is_no_run(tmp_path: Path) -> None:
+    RunFolder.create(tmp_path)
+    assert list_runs(tmp_path) == []
+
+
+def test_two_controllers_in_one_run(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    with run.lock(), pytest.raises(RequestError, match="measured by another process"):
+        run.lock()
+    run.lock().release()
+
+
+def test_write_whole_leaves_nothing_behind(tmp_path: Path) -> None:
+    write_whole(tmp_path / "deep" / "a.csv", "one")
+    write_whole(tmp_path / "deep" / "a.csv", "two")
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["a.csv"]
+    assert (tmp_path / "deep" / "a.csv").read_text() == "two"

@@ -1,0 +1,141 @@
+from typing import Any
+
+import pytest
+
+from bench.results.rows import crosscheck, measurement_rows, phase_rows
+
+CELL = {
+    "model": "tiny",
+    "precision": "fp32",
+    "backend": "xnnpack",
+    "method": "encode",
+    "samples": 480000,
+    "runner": "python",
+    "load_mode": "mmap",
+    "allocator": "default",
+    "exporter": "v1.4.1",
+    "runtime": "v1.4.1",
+    "iterations": 1,
+    "key": "k1",
+}
+PROGRAM = {
+    "pte_bytes": 100,
+    "stored_dtype": "float32",
+    "compute_dtype": "float32",
+    "methods": {
+        "encode": {
+            "delegates": 2,
+            "delegated_nodes": 10,
+            "undelegated_nodes": 3,
+            "planned_bytes": 7,
+            "undelegated_ops": {"aten.mm.default": 1, "aten.add.Tensor": 2},
+        },
+        "decode": {
+            "delegates": 1,
+            "delegated_nodes": 5,
+            "undelegated_nodes": 1,
+            "planned_bytes": 1,
+            "undelegated_ops": {"aten.add.Tensor": 1},
+        },
+    },
+}
+
+
+def mark(iterations: int, peak: int) -> dict[str, Any]:
+    return {
+        "event": "mark",
+        "iterations": iterations,
+        "peak_bytes": peak,
+        "rss_bytes": peak - 1,
+        "first_peak_bytes": peak,
+        "load_rss_bytes": 60,
+        "exec_median_s": 0.5,
+    }
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    return {
+        "cells": [CELL, {**CELL, "iterations": 5, "key": "k5"}],
+        "repeat": 0,
+        "status": "ok",
+        "reason": "",
+        "total_s": 3.0,
+        "program": PROGRAM,
+        "events": [
+            {"event": "baseline", "rss_bytes": 50, "peak_bytes": 51},
+            {"event": "phase", "name": "first", "seconds": 1.0, "rss_bytes": 90, "peak_bytes": 100},
+            mark(1, 100),
+            mark(5, 110),
+            {"event": "result", "peak_bytes": 110, "output_sha": "abc", "load_mode": "mmap"},
+        ],
+        **changes,
+    }
+
+
+def test_one_row_per_mark_of_the_process() -> None:
+    one, five = measurement_rows(record())
+    assert (one["iterations"], one["peak_bytes"], one["peak_delta_bytes"]) == (1, 100, 50)
+    assert (five["iterations"], five["peak_bytes"], five["steady_bytes"]) == (5, 110, 109)
+    assert one["output_sha"] == five["output_sha"] == "abc"
+    assert (one["delegates"], one["planned_bytes"]) == (2, 7)
+    assert one["undelegated_ops"] == "aten.add.Tensor:2 aten.mm.default:1"
+
+
+def test_an_export_sums_over_its_methods() -> None:
+    cell = {**CELL, "method": "export", "iterations": None, "runtime": None, "load_mode": ""}
+    (row,) = measurement_rows(record(cells=[cell]))
+    assert (row["delegates"], row["delegated_nodes"], row["undelegated_nodes"]) == (3, 15, 4)
+    assert row["undelegated_ops"] == "aten.add.Tensor:3 aten.mm.default:1"
+    assert (row["peak_bytes"], row["peak_delta_bytes"]) == (110, 60)
+
+
+def test_a_mark_that_was_reached_counts_though_the_process_timed_out_later() -> None:
+    events = record()["events"][:3]
+    one, five = measurement_rows(record(status="timeout", reason="slow", events=events))
+    assert (one["status"], one["reason"], one["peak_bytes"]) == ("ok", "", 100)
+    assert (five["status"], five["reason"]) == ("timeout", "slow")
+
+
+def test_over_memory_is_censored_at_the_cap() -> None:
+    events = record()["events"][:2]
+    rows = measurement_rows(
+        record(status="over_memory", reason="cap", events=events, memory_cap=105)
+    )
+    assert [row["peak_bytes"] for row in rows] == [105, 105]
+    seen = measurement_rows(record(status="over_memory", reason="cap", events=events))
+    assert [row["peak_bytes"] for row in seen] == [100, 100]
+
+
+def test_a_mark_above_the_cap_is_not_ok() -> None:
+    one, five = measurement_rows(record(status="over_memory", reason="cap", memory_cap=105))
+    assert (one["status"], five["status"]) == ("ok", "over_memory")
+
+
+def test_nothing_started_gives_rows_all_the_same() -> None:
+    rows = measurement_rows(record(status="untestable", reason="no wheel", events=[], program=None))
+    assert [row["status"] for row in rows] == ["untestable"] * 2
+    assert {row["peak_bytes"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize(
+    ("rusage", "sampled", "verdict"),
+    [
+        (100, 90, "ok"),
+        (50, 101, "ok"),
+        (102, 90, "rusage saw 102 bytes"),
+        (90, 120, "sampled saw 120 bytes"),
+    ],
+)
+def test_crosscheck(rusage: int, sampled: int, verdict: str) -> None:
+    seen = {"rusage_peak_bytes": rusage, "sampled_peak_bytes": sampled}
+    assert crosscheck(seen, 100) == verdict
+
+
+def test_phases() -> None:
+    (row,) = phase_rows(record())
+    assert (row["phase"], row["seconds"], row["peak_bytes"], row["cell_key"]) == (
+        "first",
+        1.0,
+        100,
+        "k5",
+    )

@@ -1,0 +1,87 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.errors import RequestError
+from bench.results.schema import MEASUREMENTS
+from bench.results.tables import frame, publish, read_csv, to_csv
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    base = {
+        "model": "tiny",
+        "precision": "fp32",
+        "backend": "xnnpack",
+        "method": "encode",
+        "iterations": 1,
+        "samples": 480000,
+        "exporter": "v1.4.1",
+        "runtime": "v1.4.1",
+        "status": "ok",
+        "repeat": 0,
+        "peak_bytes": 100,
+        "cell_key": "k",
+        "total_s": 1.23456,
+        "started_at": "now",
+    }
+    return base | changes
+
+
+def test_columns_are_exactly_the_schema() -> None:
+    table = frame([row(extra="x")])
+    assert list(table.columns) == [column.name for column in MEASUREMENTS]
+
+
+def test_csv_has_whole_integers_and_empty_gaps(tmp_path: Path) -> None:
+    text = to_csv(frame([row(), row(iterations=None, runtime=None)]))
+    first, second = text.splitlines()[1:]
+    assert first.startswith("tiny,fp32,xnnpack,encode,1,480000,")
+    assert second.startswith("tiny,fp32,xnnpack,encode,,480000,")
+    assert ",1.235," in first
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    table = frame([row(reason='a, "b"\nc', model="NA"), row(peak_bytes=None)])
+    (tmp_path / "t.csv").write_text(to_csv(table))
+    again = read_csv(tmp_path / "t.csv")
+    assert to_csv(again) == to_csv(table)
+    assert again["model"].iloc[0] == "NA"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x00\xff", b'model\n"', b"model,iterations\ntiny,many\n"]
+)
+def test_what_is_no_table_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(RequestError, match="not a table of measurements") as caught:
+        read_csv(tmp_path / "t.csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_publish_sorts_as_a_person_would(tmp_path: Path) -> None:
+    rows = [
+        row(model=m, precision=p, method=method, iterations=n, cell_key=f"{m}{p}{method}{n}")
+        for m in ("small", "tiny", "base")
+        for p in ("int8", "bf16")
+        for method, n in (("decode", 20), ("decode", 5), ("encode", 1), ("export", None))
+    ]
+    table = publish([frame(rows)], tmp_path / "t.csv")
+    assert list(table["model"].unique()) == ["tiny", "base", "small"]
+    assert list(table["precision"].unique()) == ["bf16", "int8"]
+    first = table.iloc[:4]
+    assert list(first["method"]) == ["export", "encode", "decode", "decode"]
+    assert list(first["iterations"].fillna(0)) == [0, 1, 5, 20]
+
+
+def test_publish_takes_a_cell_from_the_last_run_that_has_it(tmp_path: Path) -> None:
+    old = frame(
+        [
+            row(peak_bytes=1, cell_key="a"),
+            row(peak_bytes=1, cell_key="a", repeat=1),
+            row(peak_bytes=2, cell_key="b"),
+        ]
+    )
+    new = frame([row(peak_bytes=9, cell_key="a")])
+    table = publish([old, new], tmp_path / "t.csv")
+    assert sorted(table["peak_bytes"]) == [2, 9]
