@@ -57,8 +57,9 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
     params = (
         12e-6 * model["n_audio_state"] ** 2 * model["n_audio_layer"]
     )  # millions, per block 12 d^2
+    executions = int(max(job.request["marks"]))
     share = 1.0 if job.cells[0].method == "encode" else 0.25
-    return _START_S + share * max(job.request["marks"]) * (0.4 + _EXECUTE[backend] * params)
+    return _START_S + share * executions * (0.4 + _EXECUTE[backend] * params)
 
 
 def estimate(plan: Plan, known: Mapping[str, float], done: Iterable[str] = ()) -> Estimate:

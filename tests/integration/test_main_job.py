@@ -124,20 +124,20 @@ def test_limits_become_statuses(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_kill_at_random_moments_then_resume(bench: Bench, cache: Path, tmp_path: Path) -> None:
-    words = [*SMALL, "iterations=1,2", "precision=fp32", "method=export,encode,decode", "repeats=2"]
+    words = [*SMALL, "iterations=1,2", "backend=xnnpack"]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert bench(*words, f"out={whole}").returncode == 0
     env = os.environ | {"ET_PEAK_CACHE": str(cache)}
     command = [sys.executable, "-m", "bench"]
     dice = random.Random(5)
-    for attempt in range(4):
+    for attempt in range(3):
         runs = list(broken.glob("*/request.json"))
         start = [f"resume={runs[0].parent.name}"] if runs else words
         process = subprocess.Popen(
             [*command, *start, f"out={broken}"], cwd=ROOT, env=env, stdout=subprocess.DEVNULL
         )
         try:
-            process.wait(timeout=dice.uniform(3, 15) + 2 * attempt)
+            process.wait(timeout=dice.uniform(4, 12) + 3 * attempt)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -146,7 +146,7 @@ def test_kill_at_random_moments_then_resume(bench: Bench, cache: Path, tmp_path:
     last = bench(f"resume={request.parent.name}", f"out={broken}")
     assert last.returncode == 0, last.stdout + last.stderr
     keys = [record["job_key"] for record in read_raw(request.parent)]
-    assert len(keys) == len(set(keys)) == 6
+    assert len(keys) == len(set(keys)) == 3
     (expected,) = whole.glob("*/measurements.csv")
     one, two = (
         read_csv(p).drop(columns=VOLATILE) for p in (expected, request.parent / "measurements.csv")

@@ -1,0 +1,64 @@
+"""Entry point: read the request, do its task, report how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from et_worker import memory, process
+from et_worker.events import EventWriter
+from et_worker.failures import describe
+from et_worker.phases import Phases
+
+
+def main(argv: list[str]) -> int:
+    """Run the request named by the only argument.
+
+    Returns:
+        0 after a ``result`` event, 1 after an ``error`` event (its traceback is on stderr),
+        2 when the request itself can't be read, so that there is nowhere to report to.
+
+    """
+    if len(argv) != 1:
+        print("usage: python -P -m et_worker REQUEST.json", file=sys.stderr)
+        return 2
+    try:
+        request: dict[str, Any] = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
+        events = EventWriter(Path(request["events"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"et_worker: cannot use the request {argv[0]}: {error!r}", file=sys.stderr)
+        return 2
+    process.die_with_parent(request.get("parent_pid"))
+    events.emit(
+        "start",
+        pid=os.getpid(),
+        python=platform.python_version(),
+        platform=platform.platform(),
+        cpus=process.usable_cpus(),
+        peak_source=memory.peak_source(),
+    )
+    phases = Phases(events)
+    try:
+        # Imported here: each task pulls in what it measures with, and only that.
+        if request["task"] == "export":
+            from et_worker.export import run_export as task
+        elif request["task"] == "run":
+            from et_worker.run import run_method as task
+        else:
+            raise ValueError(f"unknown task {request['task']!r}; known: export, run")
+        task(request, events, phases)
+    except Exception as error:
+        traceback.print_exc()
+        kind, reason = describe(error, phases.current)
+        events.emit("error", kind=kind, type=type(error).__name__, reason=reason)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

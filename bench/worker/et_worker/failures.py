@@ -1,0 +1,55 @@
+"""What can go wrong in a worker, as a kind and one line a person can act on."""
+
+from __future__ import annotations
+
+import re
+
+_LIMIT = 400
+
+# torch's CPU allocator; ExecuTorch's MemoryAllocationFailed (runtime/core/error.h).
+_ALLOCATOR = re.compile(r"can't allocate memory|error:?( code)?:? 0x21\b")
+
+
+class WorkerError(Exception):
+    """A failure whose message was written for the person who reads the table."""
+
+    kind = "exception"
+
+
+class UnsupportedError(WorkerError):
+    """What was asked is beyond this host, backend or release, now and later."""
+
+    kind = "unsupported"
+
+
+class OutputError(WorkerError):
+    """The program ran and computed something that can't be right."""
+
+    kind = "output"
+
+
+def describe(error: BaseException, phase: str | None) -> tuple[str, str]:
+    """Return the kind (``exception unsupported memory output``) and the one-line reason.
+
+    Args:
+        error: what the task raised.
+        phase: the phase it happened in; named in the reason, unless that says all by itself.
+
+    """
+    if isinstance(error, WorkerError):
+        return error.kind, _one_line(str(error))
+    where = f"{phase}: " if phase else ""
+    text = next((line for line in str(error).splitlines() if line.strip()), "")
+    reason = _one_line(f"{where}{type(error).__name__}: {text}" if text else f"{where}{error!r}")
+    return ("memory" if _out_of_memory(error) else "exception"), reason
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and _ALLOCATOR.search(str(error)) is not None
+    )
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LIMIT else line[: _LIMIT - 1] + "…"

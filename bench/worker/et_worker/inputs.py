@@ -1,0 +1,80 @@
+"""What a method is fed: shapes by request, values by seed. No torch at import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WHISPER_MIN_SAMPLES = 401  # torch.stft's reflection needs more than half a window; whisper, one
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One input tensor.
+
+    Attributes:
+        name: of the method's argument.
+        dtype: a torch dtype's name.
+        shape: in elements.
+        fill: ``normal`` (mean 0, standard deviation ``scale``), ``integers`` (uniform in
+            ``[0, high)``) or ``range`` (0, 1, 2, ...).
+        scale: of ``normal``.
+        high: of ``integers``.
+
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    fill: str
+    scale: float = 1.0
+    high: int = 0
+
+
+def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:
+    """Return the inputs of the request's method, in the order of its arguments.
+
+    Raises:
+        ValueError: an unknown family or method, or a size it can't take.
+
+    """
+    model, method = request["model"], request["method"]
+    if model["family"] != "whisper":
+        raise ValueError(f"unknown model family {model['family']!r}")
+    if method == "encode":
+        samples = request["samples"]
+        if samples < WHISPER_MIN_SAMPLES:
+            raise ValueError(f"whisper needs at least {WHISPER_MIN_SAMPLES} samples: {samples}")
+        # A tenth of full scale: about what speech is, and all that matters is that it is no zero.
+        return [InputSpec("waveform", "float32", (samples,), "normal", scale=0.1)]
+    if method == "decode":
+        tokens = request["tokens"]
+        if tokens < 1:
+            raise ValueError(f"decode needs at least one token: {tokens}")
+        encoded = (1, model["n_audio_ctx"], model["n_audio_state"])
+        return [
+            InputSpec("tokens", "int64", (1, tokens), "integers", high=model["n_vocab"]),
+            InputSpec("positions", "int64", (tokens,), "range"),
+            # The encoder ends in a layer norm: unit variance is what it gives.
+            InputSpec("encoded", "float32", encoded, "normal"),
+        ]
+    raise ValueError(f"unknown method {method!r} of whisper; known: encode, decode")
+
+
+def make_inputs(specs: list[InputSpec], seed: int) -> list[Any]:
+    """Return the tensors; the same seed gives the same values, whatever else drew numbers."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    made = []
+    for spec in specs:
+        dtype = getattr(torch, spec.dtype)
+        if spec.fill == "normal":
+            tensor = torch.randn(spec.shape, generator=generator, dtype=dtype).mul_(spec.scale)
+        elif spec.fill == "integers":
+            tensor = torch.randint(spec.high, spec.shape, generator=generator, dtype=dtype)
+        else:
+            tensor = torch.arange(spec.shape[0], dtype=dtype)
+        made.append(tensor)
+    return made

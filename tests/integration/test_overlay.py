@@ -1,0 +1,141 @@
+"""An overlay of a release's own Python, on the real wheel, is that wheel."""
+
+import csv
+import hashlib
+import shutil
+import subprocess
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+import pytest
+
+from bench.environment import GitTree, OverlayRecipe, Store, recipe_for, worker_env
+from bench.environment.inventory import package_of
+from bench.environment.overlay_plan import NATIVE, is_mlx_generated, is_source
+from bench.environment.wheel import site_packages
+from tests.environment.overlays import git, read_version
+
+# The wheel's files that the repository has elsewhere, and where.
+COPIED = {
+    "exir/_serialize/program.fbs": "schema/program.fbs",
+    "exir/_serialize/scalar_type.fbs": "schema/scalar_type.fbs",
+}
+
+
+@pytest.fixture(scope="module")
+def store(cache):
+    return Store(cache / "environments")
+
+
+@pytest.fixture(scope="module")
+def repository(environment, tmp_path_factory):
+    """What the repository must have had for this wheel to be built from it."""
+    root = tmp_path_factory.mktemp("executorch")
+    package = package_of(environment)
+    links = root / "src" / "executorch"
+    links.mkdir(parents=True)
+    for folder in package.iterdir():
+        if folder.is_dir() and folder.name not in ("__pycache__", "include", "share", "lib"):
+            shutil.copytree(folder, root / folder.name, ignore=not_committed(package))
+            (links / folder.name).symlink_to(f"../../{folder.name}")
+    for place, source in COPIED.items():
+        (root / place).rename(root / source)
+    (root / "version.txt").write_text(read_version(package)[0])
+    git(root, "init", "--quiet")
+    git(root, "add", "--all", "--force")
+    git(root, "commit", "--quiet", "-m", "release")
+    return root
+
+
+def not_committed(package):
+    def ignored(folder, names):
+        relative = Path(folder).relative_to(package)
+        paths = {name: str(relative / name) for name in names}
+        return {
+            name
+            for name, path in paths.items()
+            if name == "__pycache__"
+            or is_mlx_generated(path if "." in name else f"{path}/")
+            or ("." in name and not is_source(path) and (Path(folder) / name).is_file())
+        }
+
+    return ignored
+
+
+@pytest.fixture(scope="module")
+def overlaid(environment, repository, store):
+    before = checked(environment)
+    tree = GitTree(repository / ".git", git(repository, "rev-parse", "HEAD"))
+    found = store.ensure(OverlayRecipe(recipe_for("1.4.1"), tree, "a test"), print)
+    yield found
+    assert checked(environment) == before
+
+
+def checked(environment):
+    """How many of the base's files, links into the installer's cache, are as they were."""
+    site = site_packages(environment.bin.parent)
+    (record,) = site.glob("executorch-*.dist-info/RECORD")
+    count = 0
+    with record.open(newline="") as lines:
+        for name, digest, _ in csv.reader(lines):
+            if digest and not name.startswith("../"):
+                found = hashlib.sha256((site / name).read_bytes()).digest()
+                assert digest == "sha256=" + urlsafe_b64encode(found).rstrip(b"=").decode(), name
+                count += 1
+    return count
+
+
+def contents(package):
+    return {
+        str(path.relative_to(package)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_it_equals_the_wheel_byte_for_byte(environment, overlaid):
+    wheel, found = contents(package_of(environment)), contents(package_of(overlaid))
+    assert len(wheel) > 3000
+    assert wheel.keys() == found.keys()
+    assert [path for path in wheel if wheel[path] != found[path]] == ["version.py"]
+
+
+def test_it_says_its_version_as_the_wheel_does(environment, overlaid):
+    version, lines = read_version(package_of(environment))
+    assert read_version(package_of(overlaid))[1] == lines
+    assert overlaid.executorch == f"{version}+{overlaid.git_sha[:7]}"
+
+
+def test_its_python_is_imported_and_nothing_else(overlaid):
+    code = """
+import executorch
+from importlib.metadata import version
+from executorch.backends.mlx import MLXPartitioner
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+print(*executorch.__path__, version("executorch"))
+"""
+    done = subprocess.run(
+        [overlaid.python, "-P", "-c", code],
+        env=worker_env(overlaid),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(package_of(overlaid)), "1.4.1"]
+
+
+def test_flatc_is_found_first_on_the_path_of_a_worker(overlaid):
+    done = subprocess.run(
+        ["flatc", "--version"], env=worker_env(overlaid), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("flatc version")
+    assert shutil.which("flatc", path=worker_env(overlaid)["PATH"]) == str(overlaid.bin / "flatc")
+
+
+def test_native_folders_are_the_bases_own_files(environment, overlaid):
+    base, found = package_of(environment), package_of(overlaid)
+    native = [path for path in contents(base) if path.startswith(NATIVE) or path.endswith(".so")]
+    assert native
+    for path in native:
+        assert (base / path).stat().st_ino == (found / path).stat().st_ino

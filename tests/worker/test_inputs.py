@@ -1,0 +1,36 @@
+"""Shapes by request."""
+
+import pytest
+from et_worker.inputs import InputSpec, input_specs
+
+MODEL = {"family": "whisper", "n_audio_ctx": 1500, "n_audio_state": 384, "n_vocab": 51865}
+
+
+def request(method: str, **changes: object) -> dict:
+    return {"model": MODEL, "method": method, "samples": 480000, "tokens": 1, **changes}
+
+
+def test_encode_takes_a_waveform() -> None:
+    (waveform,) = input_specs(request("encode", samples=160000))
+    assert waveform == InputSpec("waveform", "float32", (160000,), "normal", scale=0.1)
+
+
+def test_decode_takes_tokens_their_positions_and_what_encode_gave() -> None:
+    tokens, positions, encoded = input_specs(request("decode", tokens=3))
+    assert (tokens.dtype, tokens.shape, tokens.high) == ("int64", (1, 3), 51865)
+    assert (positions.dtype, positions.shape, positions.fill) == ("int64", (3,), "range")
+    assert (encoded.dtype, encoded.shape) == ("float32", (1, 1500, 384))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (request("encode", samples=400), "at least 401 samples"),
+        (request("decode", tokens=0), "at least one token"),
+        (request("forward"), "known: encode, decode"),
+        (request("encode", model={"family": "llama"}), "unknown model family 'llama'"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(bad: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        input_specs(bad)
