@@ -1,0 +1,167 @@
+"""The command line of ``python -m bisect``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import signal
+import sys
+from bisect.metrics import METRICS, parts_of
+from bisect.request import OWN, BisectRequest, load_bisect
+from collections.abc import Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import NoReturn
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.errors import EtPeakError, Exit, RequestError
+from bench.results.record import RunFolder
+
+_HEAD = """\
+Find the commit that changed a measurement, with a stated confidence.
+
+    python -m bisect encode_peak                                # the releases, then the commits
+    python -m bisect export_peak good=029c1ffea8~40 bad=cff6f4dd32 direction=any repo=PATH
+    python -m bisect encode_peak good=v1.2.0 bad=v1.4.1 model=small precision=int8
+    python -m bisect resume=ID            finish one that was interrupted
+    python -m bisect log ID               what was measured
+    python -m bisect replay ID            the search again, on the recorded values
+    python -m bisect probe encode_peak threshold=250MB          # for git bisect run: 0, 1, 125
+    python -m bisect --list               the metrics
+
+Options, beside those of nox -s bench -- --help that choose the cell:"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RequestError(f"{message} (see python -m bisect --help)")
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command; return its exit code (see :class:`bench.errors.Exit`)."""
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    signal.signal(signal.SIGTERM, _interrupt)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    try:
+        return _run(list(argv), console)
+    except EtPeakError as error:
+        print(f"et-peak: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("et-peak: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except OSError as error:
+        print(f"et-peak: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
+        return Exit.UNDECIDED
+
+
+def _run(argv: list[str], console: Console) -> int:
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("words", nargs="*")
+    given = parser.parse_intermixed_args(argv)
+    if given.list:
+        console.print(_metrics_table())
+        return Exit.OK
+    if given.help or not given.words:
+        _help(console)
+        return Exit.OK if given.help else Exit.BAD_REQUEST
+    first, *words = given.words
+    if first.startswith("resume="):
+        first, words = "resume", [first.partition("=")[2], *words]
+    match first:
+        case "probe":
+            return _probe(words)
+        case "log" | "replay" | "resume":
+            return _earlier(first, words, console)
+        case _:
+            return _bisect(load_bisect(first, words), console)
+
+
+def _probe(words: list[str]) -> int:
+    """Measure once for git, to which any code below 128 is a verdict; 255 ends its search."""
+    from bisect.probe import probe
+
+    try:
+        if not words:
+            raise RequestError("probe: name the metric, such as encode_peak")
+        return probe(words[0], words[1:])
+    except RequestError as error:
+        print(f"et-peak: {error}", file=sys.stderr)
+        return 255
+
+
+def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None = None) -> int:
+    from bisect.session import BisectSession, bisect_root
+
+    from bench.environment import Store
+    from bench.revision import Revisions
+
+    revisions = Revisions(Store())
+    ends = tuple(end for end in (request.good, request.bad) if end)
+    asked = replace(request.bench, exporters=ends or request.bench.exporters, methods=("export",))
+    revisions.resolve_all(replace(asked, runtimes=None))
+    if folder is None:
+        folder = RunFolder.create(bisect_root())
+        content = {"metric": request.metric.name, "overrides": list(request.words)}
+        folder.write("request.json", json.dumps(content, indent=2) + "\n")
+    with folder.lock():
+        console.print(f"bisection {folder.id}: {request.metric.meaning}", highlight=False)
+        try:
+            return BisectSession(request, revisions, folder, console).run()
+        except KeyboardInterrupt:
+            print(
+                "et-peak: interrupted; what was measured is kept. "
+                f"Go on with: python -m bisect resume {folder.id}",
+                file=sys.stderr,
+            )
+            return Exit.INTERRUPTED
+
+
+def _earlier(command: str, words: list[str], console: Console) -> int:
+    from bisect.replay import replay, show_log
+    from bisect.session import bisect_root
+
+    if len(words) != 1:
+        raise RequestError(f"{command}: give the id of one bisection, or latest")
+    folder = RunFolder.find(bisect_root(), words[0])
+    content = json.loads((folder.path / "request.json").read_text())
+    request = load_bisect(content["metric"], content["overrides"])
+    if command == "log":
+        return show_log(request.metric, folder, console)
+    if command == "replay":
+        return replay(request, folder, console)
+    return _bisect(request, console, folder)
+
+
+def _help(console: Console) -> None:
+    console.print(_HEAD, markup=False, highlight=False, soft_wrap=True)
+    for name, meaning in OWN.items():
+        console.print(f"  {name:<11} {meaning}", markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        "\nExit codes: 1 a culprit was found, 2 wrong request, 3 not decided (no difference, noise)"
+        ",\n130 interrupted; of probe: 0 at most the threshold, 1 above it, 125 can't be measured,"
+        "\n255 wrong request.",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _metrics_table() -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("metric", "unit", "meaning", "phases (metric.phase)"):
+        table.add_column(title, no_wrap=title == "metric")
+    for metric in METRICS.values():
+        exact = " (exact: one run tells)" if metric.exact else ""
+        table.add_row(metric.name, metric.unit, metric.meaning + exact, " ".join(parts_of(metric)))
+    return table
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,327 @@
+"""The loop of a bisection: endpoints, search, confirmation, what else changed in the range.
+
+It asks a :class:`Prober` for values and a :class:`Listener` to tell of them; it does no I/O of its
+own, so that the same loop runs on ExecuTorch and, in the tests, on histories made up.
+"""
+
+from __future__ import annotations
+
+from bisect.noise import Direction, Endpoint, agrees, endpoint_check, welch_interval
+from bisect.posterior import posterior
+from bisect.problem import Observation, Problem, State
+from bisect.search import Verdict, next_probe, verdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+Status = Literal["found", "narrowed", "no_difference", "opposite", "undecided", "unmeasurable"]
+
+_CLEAR = 10.0
+"""Steps of so many sigma need no more than two runs of each side to be confirmed."""
+
+
+class Prober(Protocol):
+    """Measures revisions by their index in the range."""
+
+    def measure(self, index: int) -> float | None:
+        """Take one more measurement of a revision; None where it can't be measured."""
+
+
+class Listener(Protocol):
+    """Is told how the search goes."""
+
+    def stage(self, text: str) -> None:
+        """Tell which stage begins."""
+
+    def probing(self, index: int, run: int, runs: int) -> None:
+        """Tell what is about to be measured: run `run` of `runs`."""
+
+    def believes(self, state: State, probabilities: Sequence[float]) -> None:
+        """Tell the probability of each candidate after a measurement."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the person may set.
+
+    direction      the change asked about
+    floor          differences below it are none, in the metric's unit
+    repeats        interleaved runs at each endpoint, and of culprit and parent at the end
+    confidence     how sure to be before a commit is named
+    minor_share    steps below this share of the difference are not searched for
+    budget         the most measurements beside the endpoint checks
+    """
+
+    direction: Direction = "increase"
+    floor: float = 0.0
+    repeats: int = 3
+    confidence: float = 0.95
+    minor_share: float = 0.1
+    budget: int = 200
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """One change: candidate `index`, its evidence, and its share of the endpoint difference."""
+
+    index: int
+    parent: int
+    """The nearest revision before it that was measured for the confirmation."""
+    verdict: Verdict
+    step: float
+    """Size of the change, from the confirmation: culprit minus parent."""
+    step_interval: tuple[float, float]
+    """Its 95% interval (Welch)."""
+    share: float
+    confirmed: bool
+    """Whether culprit and parent, run in turn, differ as the search said."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How a bisection ended."""
+
+    status: Status
+    endpoint: Endpoint | None
+    culprits: tuple[Culprit, ...]
+    state: State | None
+    measurements: int
+    """Runs taken beside those of the endpoint check."""
+    relevance_undone: bool = False
+
+    @property
+    def share_explained(self) -> float:
+        """The share of the endpoint difference that the culprits explain together."""
+        return sum(culprit.share for culprit in self.culprits)
+
+
+class _OutOfBudgetError(Exception):
+    """No measurement is left."""
+
+
+class Bisection:
+    """One search over a range of revisions, numbered 0 (good) to `last` (bad).
+
+    Args:
+        problem: the range and what is known of it.
+        prober: takes the measurements.
+        settings: what the person set.
+        listener: is told how it goes.
+        narrow: gives the prior of the candidates, asked again after each measurement: what the
+            measured processes read is known only then. Takes the place of the problem's.
+        known: values measured before, by index.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        prober: Prober,
+        settings: Settings,
+        listener: Listener,
+        narrow: Callable[[], tuple[float, ...]] | None = None,
+        known: Mapping[int, Sequence[float]] | None = None,
+    ) -> None:
+        self._problem = replace(
+            problem,
+            direction=settings.direction,
+            confidence=settings.confidence,
+            minor_share=settings.minor_share,
+        )
+        self._prober = prober
+        self._settings = settings
+        self._listener = listener
+        self._spent = 0
+        self._budget: int | None = None
+        """None during the endpoint check, which is not counted."""
+        self._narrow = narrow
+        self._values: dict[int, list[float]] = {i: list(v) for i, v in (known or {}).items()}
+        self._broken: set[int] = set()
+
+    def run(self) -> Finding:
+        """Search to the end, whatever it is."""
+        last = self._problem.last
+        self._listener.stage("endpoints")
+        ends = self._ends(0, last)
+        if ends is None:
+            return Finding("unmeasurable", None, (), None, 0)
+        endpoint = self._compare(*ends)
+        self._spent, self._budget = 0, self._settings.budget
+        if endpoint.verdict != "differs":
+            return Finding(endpoint.verdict, endpoint, (), self._state(0, last), 0)
+        culprits, status, undone = self._search_all(endpoint)
+        return Finding(status, endpoint, tuple(culprits), self._state(0, last), self._spent, undone)
+
+    def _search_all(self, endpoint: Endpoint) -> tuple[list[Culprit], Status, bool]:
+        """Find the culprit, then those of whatever else stepped in the range."""
+        culprits: list[Culprit] = []
+        undone = False
+        first_status: Status = "undecided"
+        stretches = [(0, self._problem.last)]
+        try:
+            while stretches:
+                low, high = stretches.pop(0)
+                culprit, status = self._search(low, high, endpoint)
+                if culprit and not culprit.confirmed and self._problem.prior and not undone:
+                    # Narrowing by relevance was wrong, or is not needed to be right: start over
+                    # with every candidate alike; nothing measured is lost.
+                    self._listener.stage("the confirmation contradicts: relevance is undone")
+                    self._problem = replace(self._problem, prior=())
+                    self._narrow = None
+                    undone = True
+                    stretches.insert(0, (low, high))
+                    continue
+                if not culprits:
+                    first_status = status
+                if culprit is None:
+                    continue
+                if status in ("found", "narrowed"):
+                    culprits.append(culprit)
+                    stretches += self._others(low, high, culprit, endpoint)
+        except _OutOfBudgetError:
+            pass
+        status = first_status if culprits or first_status == "no_difference" else "undecided"
+        return sorted(culprits, key=lambda c: -abs(c.share)), status, undone
+
+    def _search(self, low: int, high: int, endpoint: Endpoint) -> tuple[Culprit | None, Status]:
+        self._listener.stage("search")
+        while True:
+            if self._narrow:
+                self._problem = replace(self._problem, prior=self._narrow())
+            state = self._state(low, high)
+            belief = posterior(state)
+            padded = [0.0] * low + [float(p) for p in belief.probabilities]
+            self._listener.believes(state, padded)
+            probe = next_probe(state)
+            if probe is None:
+                break
+            for run in range(probe.repeats):
+                self._listener.probing(low + probe.index, run + 1, probe.repeats)
+                if self._measure(low + probe.index) is None:
+                    break
+        found = verdict(state)
+        if found.status == "no_change":
+            return None, "no_difference"
+        if found.status == "undecided":
+            return None, "undecided"
+        culprit = self._confirm(low, high, found, endpoint)
+        return culprit, found.status
+
+    def _confirm(self, low: int, high: int, found: Verdict, endpoint: Endpoint) -> Culprit:
+        """Run culprit and parent in turn, anew, and take the size of the step from just these.
+
+        The runs of the search were chosen for what they gave; these were not.
+        """
+        members = [low + i for i in found.credible_set]
+        testable = [i for i in range(low, high + 1) if i not in self._broken]
+        index = low + found.culprit
+        parent = max(i for i in testable if i < min(members))
+        after = min(i for i in testable if i >= index)
+        self._listener.stage("confirmation")
+        pair = self._in_turn(parent, after, self._confirmations(found.step, endpoint.sigma))
+        step, interval, agreed = found.step, found.step_interval, False
+        if pair is not None:
+            if self._problem.exact:
+                step = pair[1][0] - pair[0][0]
+                interval = (step, step)
+            else:
+                gap = welch_interval(*pair)
+                step, interval = gap.difference, (gap.low, gap.high)
+            agreed = (
+                agrees(step, self._settings.direction)
+                and abs(step) >= abs(found.step) / 2
+                and not interval[0] <= 0 <= interval[1]
+            )
+        share = step / endpoint.difference if endpoint.difference else 0.0
+        again = verdict(self._state(low, high))
+        shifted = replace(
+            again,
+            culprit=low + again.culprit,
+            credible_set=tuple(low + i for i in again.credible_set),
+        )
+        same = again.culprit == found.culprit
+        return Culprit(index, parent, shifted, step, interval, share, agreed and same)
+
+    def _confirmations(self, step: float, sigma: float) -> int:
+        """Return how many runs of each side: two where the step is far above the noise."""
+        if self._problem.exact:
+            return 1
+        return 2 if abs(step) >= _CLEAR * sigma else max(2, self._settings.repeats)
+
+    def _others(
+        self, low: int, high: int, culprit: Culprit, endpoint: Endpoint
+    ) -> list[tuple[int, int]]:
+        """Return the stretches beside a culprit whose own ends still differ notably."""
+        floor = max(self._settings.minor_share * abs(endpoint.difference), 6 * endpoint.sigma)
+        after = min(i for i in self._values if i >= culprit.index)
+        stretches = [(low, culprit.parent), (after, high)]
+        levels = {i: sum(v) / len(v) for i, v in self._values.items() if v}
+        return [
+            (a, b)
+            for a, b in stretches
+            if a < b
+            and abs(levels[b] - levels[a]) >= floor
+            and agrees(levels[b] - levels[a], self._settings.direction)
+        ]
+
+    def _ends(self, low: int, high: int) -> tuple[list[float], list[float]] | None:
+        """Bring both ends to enough runs; None where one can't be measured."""
+        have = min(len(self._values.get(index, [])) for index in (low, high))
+        wanted = 1 if self._problem.exact else self._settings.repeats
+        if have < wanted and self._in_turn(low, high, wanted - have) is None:
+            return None
+        return self._values[low], self._values[high]
+
+    def _in_turn(self, low: int, high: int, runs: int) -> tuple[list[float], list[float]] | None:
+        """Take new runs of two revisions, one after the other; None where one can't be measured."""
+        if self._problem.exact and low in self._values and high in self._values:
+            return self._values[low], self._values[high]
+        taken: tuple[list[float], list[float]] = ([], [])
+        for run in range(runs):
+            for side, index in zip(taken, (low, high), strict=True):
+                self._listener.probing(index, run + 1, runs)
+                value = self._measure(index)
+                if value is None:
+                    return None
+                side.append(value)
+        return taken
+
+    def _compare(self, good: list[float], bad: list[float]) -> Endpoint:
+        if not self._problem.exact:
+            return endpoint_check(good, bad, self._settings.direction, self._settings.floor)
+        difference = bad[0] - good[0]
+        shown = difference != 0 and abs(difference) >= self._settings.floor
+        agreed = agrees(difference, self._settings.direction)
+        kind: Literal["differs", "no_difference", "opposite"] = "no_difference"
+        if shown:
+            kind = "differs" if agreed else "opposite"
+        return Endpoint(difference, (difference, difference), 0.0, kind)
+
+    def _measure(self, index: int) -> float | None:
+        if self._budget is not None and self._spent >= self._budget:
+            raise _OutOfBudgetError
+        self._spent += 1
+        value = self._prober.measure(index)
+        if value is None:
+            self._broken.add(index)
+            self._values.pop(index, None)
+        else:
+            self._values.setdefault(index, []).append(value)
+        return value
+
+    def _state(self, low: int, high: int) -> State:
+        """Return what is known of a stretch, as a problem of its own, numbered from 0."""
+        whole = self._problem
+        problem = replace(
+            whole,
+            last=high - low,
+            prior=whole.prior[low:high],
+            costs=whole.costs[low : high + 1],
+            untestable=frozenset(i - low for i in self._broken if low < i < high),
+        )
+        seen = [
+            Observation(index - low, value)
+            for index, values in self._values.items()
+            for value in values
+            if low <= index <= high
+        ]
+        return State(problem, tuple(seen))

@@ -1,0 +1,97 @@
+"""What a person sees of a search: stages, the range as it shrinks, what is measured now."""
+
+from __future__ import annotations
+
+import time
+from bisect.metrics import Metric
+from bisect.problem import State
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from bench.values import format_seconds
+
+_SHOWN = 3
+"""Candidates named beside the range."""
+
+
+class ConsoleListener:
+    """Prints one line per measurement, with the range that is left and its likeliest candidates.
+
+    Args:
+        console: where to.
+        names: the revisions of the range.
+        metric: says how to print a value.
+    """
+
+    def __init__(self, console: Console, names: Sequence[str], metric: Metric) -> None:
+        self._console = console
+        self._names = names
+        self._metric = metric
+        self._began = time.monotonic()
+        self._runs = 0
+        self._label = ""
+        self._live = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._live.add_task("")
+
+    def __enter__(self) -> ConsoleListener:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._live.stop()
+
+    def stage(self, text: str) -> None:
+        """Tell which stage begins."""
+        self.say(f"{text}:")
+
+    def probing(self, index: int, run: int, runs: int) -> None:
+        """Tell what is about to be measured."""
+        self._runs += 1
+        again = f", run {run} of {runs}" if runs > 1 else ""
+        self._label = f"  measuring {self._names[index]} ({index} of {len(self._names) - 1}{again})"
+        self._live.update(self._task, description=self._label)
+        if not self._console.is_terminal:
+            self.say(self._label)
+
+    def measured(self, index: int, value: float | None) -> None:
+        """Tell what a measurement gave."""
+        shown = "can't be measured" if value is None else self._metric.show(value)
+        self.say(f"  {self._names[index]}: {shown}")
+
+    def believes(self, state: State, probabilities: Sequence[float]) -> None:
+        """Tell the range that still holds 99% of the probability, and the likeliest candidates."""
+        del state  # the probabilities say it all
+        total = sum(probabilities)
+        if total <= 0:
+            return
+        order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
+        kept, mass = [], 0.0
+        for index in order:
+            kept.append(index)
+            mass += probabilities[index] / total
+            if mass >= 0.99:
+                break
+        first, last = min(kept), max(kept)
+        likely = ", ".join(f"{self._names[i]} {probabilities[i]:.0%}" for i in order[:_SHOWN])
+        elapsed = time.monotonic() - self._began
+        each = elapsed / max(self._runs, 1)
+        steps = max(len(kept), 1).bit_length() + 4
+        left = f"about {format_seconds(each * steps)} left" if self._runs else ""
+        span = f"{len(kept)} candidates in {self._names[first]}..{self._names[last]}"
+        self.say(f"  {span}; {likely}; {left}")
+
+    def phase(self, name: str) -> None:
+        """Tell the phase of the worker; in a terminal only."""
+        self._live.update(self._task, description=f"{self._label} · {name}")
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,159 @@
+"""The noise of repeated measurements, and whether two groups of them differ.
+
+Everything here is pure arithmetic on numbers that were already measured.
+
+Sources: Welch 1947 (the interval of a difference with unequal variances);
+Rousseeuw and Croux 1993 (scale from pairwise differences, robust to outliers).
+scipy is not needed: the only special function is a quantile of Student's t,
+which is the integral of cos^(df-1) after substituting x = sqrt(df) tan(angle).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from statistics import median
+from typing import Literal
+
+import numpy as np
+
+Direction = Literal["increase", "decrease", "any"]
+
+# The median of |x - y| for independent x, y ~ N(0, 1).
+_MEDIAN_DIFFERENCE = 0.9539
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The spread of repeats of one revision, and how many degrees of freedom told it."""
+
+    sigma: float
+    freedom: int
+
+    @property
+    def cautious(self) -> float:
+        """Sigma, with a margin for the few repeats that told it (half of it after 3 + 3)."""
+        return self.sigma * (1 + 2 / max(self.freedom, 1))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A difference between two groups of values, bad minus good."""
+
+    difference: float
+    low: float
+    high: float
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What the repeats at both ends say, before anything is searched.
+
+    `no_difference` means "not shown", not "shown to be none": where `interval`
+    is much wider than the effect that matters, measure the endpoints again.
+    """
+
+    difference: float
+    interval: tuple[float, float]
+    sigma: float
+    verdict: Literal["differs", "no_difference", "opposite"]
+
+
+def endpoint_check(
+    good_values: Sequence[float],
+    bad_values: Sequence[float],
+    direction: Direction = "any",
+    floor: float = 0.0,
+    level: float = 0.95,
+) -> Endpoint:
+    """Say whether the endpoints differ, by at least `floor`, in the direction asked.
+
+    >>> endpoint_check([100.0, 100.2, 99.9], [130.1, 129.8, 130.0]).verdict
+    'differs'
+    >>> endpoint_check([100.0, 104.0, 96.0], [101.0, 98.0, 103.0]).verdict
+    'no_difference'
+    >>> endpoint_check([100.0, 100.1], [90.0, 90.2], direction="increase").verdict
+    'opposite'
+    """
+    if floor < 0:
+        raise ValueError(f"floor must not be negative: {floor}")
+    gap = welch_interval(good_values, bad_values, level)
+    shown = not gap.low <= 0.0 <= gap.high and abs(gap.difference) >= floor
+    verdict: Literal["differs", "no_difference", "opposite"] = "no_difference"
+    if shown:
+        verdict = "differs" if agrees(gap.difference, direction) else "opposite"
+    return Endpoint(gap.difference, (gap.low, gap.high), gap.sigma, verdict)
+
+
+def agrees(difference: float, direction: Direction) -> bool:
+    """Whether a difference has the sign that was asked about."""
+    if direction == "any":
+        return difference != 0
+    return difference > 0 if direction == "increase" else difference < 0
+
+
+def welch_interval(
+    good_values: Sequence[float], bad_values: Sequence[float], level: float = 0.95
+) -> Interval:
+    """Estimate the difference of two means and its interval; each side needs two values."""
+    sides = [np.asarray(v, dtype=float) for v in (good_values, bad_values)]
+    if min(len(side) for side in sides) < 2:
+        raise ValueError("at least two values on each side are needed to know the noise")
+    if not all(np.isfinite(side).all() for side in sides):
+        raise ValueError("values must be finite numbers")
+    good, bad = sides
+    difference = float(bad.mean() - good.mean())
+    # Rounding, not noise: what is left of the digits of a double.
+    rounding = 1e-14 * max(abs(float(good.mean())), abs(float(bad.mean())))
+    errors = [float(side.var(ddof=1)) / len(side) + rounding**2 for side in sides]
+    error = sum(errors)
+    sigma = math.sqrt(
+        sum(float(side.var(ddof=1)) * (len(side) - 1) for side in sides)
+        / (len(good) + len(bad) - 2)
+    )
+    if error == 0:
+        return Interval(difference, difference, difference, sigma)
+    freedom = error**2 / sum(e**2 / (len(s) - 1) for e, s in zip(errors, sides, strict=True))
+    reach = t_quantile(0.5 + level / 2, freedom) * math.sqrt(error)
+    return Interval(difference, difference - reach, difference + reach, sigma)
+
+
+def noise_of(groups: Iterable[Sequence[float]]) -> Noise:
+    """Estimate the noise within groups of repeats, whatever the groups' levels.
+
+    The median of the pairwise differences, so one wild repeat does not set it;
+    but never below a quarter of their root mean square, which is what is left to
+    go by where most repeats are equal (values rounded to pages, say).
+
+    >>> noise_of([[10.0, 10.0, 10.0], [20.0]])
+    Noise(sigma=0.0, freedom=2)
+    """
+    kept = [group for group in groups if len(group) > 1]
+    differences = np.array([a - b for group in kept for a, b in combinations(group, 2)])
+    if differences.size == 0:
+        return Noise(0.0, 0)
+    typical = median(np.abs(differences).tolist()) / _MEDIAN_DIFFERENCE
+    spread = math.sqrt(float(np.mean(differences**2)) / 2)
+    return Noise(max(typical, spread / 4), sum(len(group) - 1 for group in kept))
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(probability: float, freedom: float) -> float:
+    """Return the quantile of Student's t, good to four digits for freedom >= 1.
+
+    >>> round(t_quantile(0.975, 4), 3), round(t_quantile(0.975, 1e6), 3)
+    (2.776, 1.96)
+    """
+    if not 0 < probability < 1 or freedom <= 0:
+        raise ValueError(f"no quantile of {probability} at {freedom} degrees of freedom")
+    # Beyond 40 standard normal deviations there is nothing to integrate.
+    widest = math.atan(40 / math.sqrt(freedom)) if freedom > 100 else math.pi / 2
+    angles = np.linspace(0.0, widest, 20001)
+    density = np.cos(angles) ** (freedom - 1)
+    area = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    angle = np.interp(abs(probability - 0.5) * 2, area / area[-1], angles)
+    return math.copysign(math.sqrt(freedom) * math.tan(float(angle)), probability - 0.5)

@@ -1,0 +1,66 @@
+"""``python -m bisect probe``: one measurement as an exit code, for ``git bisect run``."""
+
+from __future__ import annotations
+
+import sys
+from bisect.request import load_bisect
+from bisect.session import bisect_root
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bench.config import host
+from bench.environment import Store
+from bench.errors import Exit, RequestError
+from bench.measurer import Measurer
+from bench.plan import make_plan
+from bench.programs import ProgramStore
+from bench.results.record import RunFolder
+from bench.revision import Revisions
+from bench.values import parse_size
+
+
+def probe(metric: str, words: Sequence[str]) -> int:
+    """Measure the commit that is checked out here; return 0, 1 or 125 as git wants it.
+
+    0 where the metric is at most ``threshold=``, 1 above it, 125 where it can't be measured.
+
+    Raises:
+        RequestError: if there is no threshold, or this is no repository.
+    """
+    given = [w.partition("=")[2] for w in words if w.startswith("threshold=")]
+    rest = [w for w in words if not w.startswith("threshold=")]
+    if len(given) != 1:
+        raise RequestError("probe: give threshold=, such as threshold=250MB")
+    request = load_bisect(metric, rest)
+    chosen = request.metric
+    limit = parse_size("threshold", given[0]) if chosen.unit == "bytes" else float(given[0])
+    where = request.bench.origin.repo or str(Path.cwd())
+    origin = replace(request.bench.origin, repo=where)
+    bench = replace(request.bench, origin=origin, exporters=("HEAD",))
+    revisions = Revisions(Store())
+    if chosen.method != "export" and bench.runtimes is None:
+        bench = replace(bench, runtimes=(f"v{origin.base or '1.4.1'}",))
+    bench = revisions.resolve_all(bench)
+    revisions.say = lambda line: print(line, file=sys.stderr)
+    folder = RunFolder.create(bisect_root() / "probes")
+    programs = ProgramStore(revisions.store.root.parent / "programs")
+    measurer = Measurer(folder, revisions, programs, bench.limits, _Silent())
+    (job,) = make_plan(bench, host()).jobs
+    record = measurer.measure(job)
+    folder.append(record)
+    value = chosen.value(record)
+    if value is None:
+        print(f"{chosen.name}: {record['status']}: {record['reason']}")
+        return Exit.UNTESTABLE
+    above = value > limit
+    relation = "above" if above else "at most"
+    print(f"{chosen.name}: {chosen.show(value)}, {relation} {chosen.show(limit)}")
+    return Exit.FOUND if above else Exit.OK
+
+
+class _Silent:
+    def phase(self, name: str) -> None: ...
+
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr)

@@ -1,0 +1,59 @@
+"""Look back at a bisection: its log, and its search again on the recorded values."""
+
+from __future__ import annotations
+
+import json
+from bisect.metrics import Metric
+from bisect.request import BisectRequest
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.errors import Exit, RequestError
+from bench.results.record import RunFolder
+
+
+def show_log(metric: Metric, folder: RunFolder, console: Console) -> int:
+    """Print every measurement in the order it was taken."""
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold")
+    for title in ("#", "stage", "revision", metric.name, "seconds", "rung", "status"):
+        table.add_column(title)
+    for number, record in enumerate(folder.records(), 1):
+        value = metric.value(record)
+        table.add_row(
+            str(number),
+            record["stage"],
+            record["revision"],
+            "" if value is None else metric.show(value),
+            f"{record.get('total_s') or 0:.1f}",
+            record.get("rung", ""),
+            record["status"] + (f": {record['reason']}" if record["reason"] else ""),
+        )
+    console.print(table)
+    return Exit.OK
+
+
+def replay(request: BisectRequest, folder: RunFolder, console: Console) -> int:
+    """Run the search anew on the recorded values; say whether the verdict is the same.
+
+    Raises:
+        RequestError: if the bisection never came to a verdict.
+    """
+    from bisect.session import BisectSession
+
+    from bench.environment import Store
+    from bench.revision import Revisions
+
+    try:
+        before = json.loads((folder.path / "verdict.json").read_text())
+    except (OSError, ValueError):
+        mend = f"python -m bisect resume={folder.id}"
+        raise RequestError(f"{folder.id} has no verdict yet: {mend}") from None
+    count = len(folder.records())
+    code = BisectSession(request, Revisions(Store()), folder, console).run()
+    after = json.loads((folder.path / "verdict.json").read_text())
+    anew = len(folder.records()) - count
+    same = all(before[key] == after[key] for key in ("status", "culprit", "credible_set"))
+    print(f"{'the same verdict' if same else 'ANOTHER verdict'}, {anew} measurements taken anew")
+    return code

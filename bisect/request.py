@@ -1,0 +1,129 @@
+"""From the command line of ``python -m bisect`` to a checked request."""
+
+from __future__ import annotations
+
+from bisect.driver import Settings
+from bisect.metrics import Metric, metric_of
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from omegaconf import OmegaConf
+
+from bench.config import CONF, Request, load
+from bench.errors import RequestError, choices
+from bench.values import parse_int, parse_seconds, parse_size
+
+DIRECTIONS = ("increase", "decrease", "any")
+OWN = {
+    "good": "revision before the change [the oldest release]",
+    "bad": "revision after it [the newest release]",
+    "direction": "increase, decrease or any",
+    "floor": "smaller differences are none: a size for memory, else a number",
+    "repeats": "interleaved fresh processes at each endpoint, and of culprit and parent",
+    "confidence": "probability at which a commit is named [0.95]",
+    "share": "steps below this share of the whole difference are not searched for [0.1]",
+    "budget": "the most measurements beside those of the endpoints [200]",
+    "relevance": "on: commits that touch no file read are unlikely; off: all are alike [on]",
+}
+
+
+@dataclass(frozen=True)
+class BisectRequest:
+    """What to bisect on, where, and the one cell that is measured."""
+
+    metric: Metric
+    good: str | None
+    bad: str | None
+    settings: Settings
+    relevance: bool
+    bench: Request
+    """The cell; its `exporters` are replaced by each revision that is probed."""
+    words: tuple[str, ...]
+    """The command line as given, so that it can be repeated and resumed."""
+
+
+def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectRequest:
+    """Check a command line such as ``encode_peak good=v1.2.0 bad=v1.4.1 model=small``.
+
+    Raises:
+        RequestError: on anything wrong, in one line that names the valid choices.
+    """
+    chosen = metric_of(metric)
+    defaults = _defaults(chosen, conf)
+    own, cell = _split(words)
+    if ("good" in own) != ("bad" in own):
+        missing = "bad" if "good" in own else "good"
+        raise RequestError(f"{missing}: give both good= and bad=, or neither (all releases)")
+    text = {key: own.get(key, str(defaults[key])) for key in ("direction", "floor", "repeats")}
+    if text["direction"] not in DIRECTIONS:
+        raise choices("direction", text["direction"], list(DIRECTIONS))
+    if own.get("relevance", "on") not in ("on", "off"):
+        raise choices("relevance", own["relevance"], ["on", "off"])
+    request = load([*_unless_given(defaults["bench"], cell), *cell], conf)
+    if len(request.choices) != 1 or len(request.samples) != 1:
+        raise RequestError("bisect: measures one cell: no comma lists of model, precision, ...")
+    return BisectRequest(
+        metric=chosen,
+        good=own.get("good"),
+        bad=own.get("bad"),
+        settings=Settings(
+            direction=cast(Any, text["direction"]),
+            floor=_floor(chosen, text["floor"]),
+            repeats=parse_int("repeats", text["repeats"], 1 if chosen.exact else 2, 16),
+            confidence=_share("confidence", own.get("confidence", "0.95"), 0.5, 0.999),
+            minor_share=_share("share", own.get("share", "0.1"), 0.01, 0.5),
+            budget=parse_int("budget", own.get("budget", "200"), 1),
+        ),
+        relevance=own.get("relevance", "on") == "on",
+        bench=request,
+        words=tuple(words),
+    )
+
+
+def _defaults(metric: Metric, conf: Path) -> Mapping[str, Any]:
+    root = metric.name.partition(".")[0]
+    found = OmegaConf.to_container(OmegaConf.load(conf / "bisect" / f"{root}.yaml"))
+    return cast(Mapping[str, Any], found)
+
+
+def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    own: dict[str, str] = {}
+    cell: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if key in ("method", "commit", "exporter"):
+            raise RequestError(f"{key}: the metric and good=/bad= decide it")
+        if equals and key in OWN:
+            if key in own:
+                raise RequestError(f"{key}: given twice ({own[key]!r} and {value!r})")
+            own[key] = value
+        else:
+            cell.append(word)
+    return own, cell
+
+
+def _unless_given(defaults: Mapping[str, Any], cell: Sequence[str]) -> list[str]:
+    given = {word.partition("=")[0] for word in cell}
+    return [f"{key}={value}" for key, value in defaults.items() if key not in given]
+
+
+def _floor(metric: Metric, text: str) -> float:
+    if metric.unit == "bytes":
+        return float(parse_size("floor", text))
+    return (
+        parse_seconds("floor", text)
+        if metric.unit == "seconds"
+        else float(parse_int("floor", text, 0))
+    )
+
+
+def _share(name: str, text: str, low: float, high: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not low <= value <= high:
+        raise RequestError(f"{name}: {text!r} is not a number from {low} to {high}")
+    return value

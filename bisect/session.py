@@ -1,0 +1,335 @@
+"""A bisection from its request to its verdict: releases, sides, commits."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from bisect.driver import Bisection, Finding
+from bisect.listener import ConsoleListener
+from bisect.metrics import Metric
+from bisect.prober import RealProber
+from bisect.problem import Problem, relevance_prior
+from bisect.ranges import (
+    SearchRange,
+    between_releases,
+    commit_range,
+    details,
+    name_all,
+    release_range,
+)
+from bisect.relevance import files_read, relevant
+from bisect.request import BisectRequest
+from bisect.sides import Crossing, Effect, effects, side_to_search
+from bisect.verdict import Context, as_json, as_markdown
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+from rich.console import Console
+from rich.markdown import Markdown
+
+from bench import machine
+from bench.config import Request, host
+from bench.environment import releases
+from bench.errors import Exit, RequestError
+from bench.measurer import Measurer
+from bench.programs import ProgramStore
+from bench.repository import Repository
+from bench.results.record import RunFolder
+from bench.revision import Revisions
+
+_BASE = "1.4.1"
+"""Base of release exporters where none is asked for: its torch is the one to hold still."""
+Sides = Callable[[str], tuple[str, str | None]]
+
+
+@dataclass
+class BisectSession:
+    """One bisection in one folder under ``results/bisect/``."""
+
+    request: BisectRequest
+    revisions: Revisions
+    folder: RunFolder
+    console: Console
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._earlier = self.folder.records()
+        self._worker_s = 0.0
+        self._notes: list[str] = []
+        self._side = "both"
+
+    @property
+    def _metric(self) -> Metric:
+        return self.request.metric
+
+    def run(self) -> int:
+        """Search to a verdict, write it, show it; return the exit code.
+
+        Raises:
+            RequestError: if good or bad is no revision, or there is nothing between them.
+        """
+        good, bad = self._endpoints()
+        if good is None or bad is None:
+            finding, context = self._commits(*self._given_commits())
+        else:
+            finding, context = self._releases(release_range(good, bad))
+        return self._conclude(finding, context)
+
+    def _endpoints(self) -> tuple[str | None, str | None]:
+        """Return good and bad as releases; None for both where they are commits."""
+        if self.request.good is None or self.request.bad is None:
+            found = release_range(None, None).names
+            return found[0].removeprefix("v"), found[-1].removeprefix("v")
+        ends = [self.revisions.resolve(n) for n in (self.request.good, self.request.bad)]
+        if all(end.release for end in ends):
+            return ends[0].release, ends[1].release
+        return None, None
+
+    def _given_commits(self) -> tuple[Repository, SearchRange]:
+        repository = self.revisions.repository()
+        shas = []
+        for name, text in (("good", self.request.good), ("bad", self.request.bad)):
+            revision = self.revisions.resolve(str(text))
+            if revision.kind == "working_tree" or revision.sha is None:
+                raise RequestError(f"{name}: {text!r} is no commit of {repository.label}")
+            shas.append(revision.sha)
+        return repository, commit_range(repository, *shas)
+
+    def _releases(self, stage: SearchRange) -> tuple[Finding, Context]:
+        """Search the releases, their exporters on one torch; then the commits in between."""
+        bench = self.request.bench
+        base = bench.origin.base or _BASE
+        origin = replace(bench.origin, rung="overlay", base=base)
+        sides: Sides = lambda name: (name, None)  # noqa: E731
+        if self._metric.method != "export":
+            runtimes = self._runtimes(stage, base)
+            sides = self._cross(stage, replace(bench, origin=origin), runtimes)
+        over_base = replace(bench, origin=origin)
+        finding, context = self._search("releases", stage, over_base, sides, None)
+        if not finding.culprits or self._side == "runtime":
+            return finding, context
+        culprit = finding.culprits[0]
+        pair = (stage.names[culprit.index - 1], stage.names[culprit.index])
+        self.console.print(f"between {pair[0]} and {pair[1]}; now the commits", highlight=False)
+        try:
+            repository = self.revisions.repository()
+            commits = between_releases(repository, *pair)
+        except RequestError as error:
+            note = f"The commits between {pair[0]} and {pair[1]} were not searched: {error}"
+            return finding, replace(context, notes=(*context.notes, note))
+        found, where = self._commits(repository, commits)
+        if found.culprits:
+            return found, where
+        note = (
+            f"Between the branch points of {pair[0]} and {pair[1]} on main the search ended "
+            f"with: {found.status}. What changed may be on a release branch, or in a dependency."
+        )
+        return finding, replace(context, notes=(*context.notes, note))
+
+    def _runtimes(self, stage: SearchRange, base: str) -> tuple[str, str]:
+        """Return the oldest and newest runtime in the range that share the base's torch."""
+        torch = releases()[base]
+        ends = [Version(stage.names[i]) for i in (0, -1)]
+        fit = [
+            release
+            for release, built in releases().items()
+            if built == torch and ends[0] <= Version(release) <= ends[1]
+        ] or [base]
+        left_out = [n for n in stage.names if releases()[n.removeprefix("v")] != torch]
+        if left_out:
+            self._notes.append(
+                f"Runtimes of {', '.join(left_out)} were not crossed: they need another torch "
+                f"than {torch}, which was held still."
+            )
+        newest = max(fit, key=Version)
+        oldest = min(
+            (r for r in fit if Version(r).release[:2] == min(Version(f).release[:2] for f in fit)),
+            key=lambda r: -Version(r).micro,
+        )
+        return f"v{oldest}", f"v{newest}"
+
+    def _cross(self, stage: SearchRange, bench: Request, runtimes: tuple[str, str]) -> Sides:
+        """Measure the crossings of old and new; return what to hold still."""
+        old, new = runtimes
+        if old == new:
+            self._side = "exporter"
+            self._notes.append(f"Only the exporter was varied: every program ran on {new}.")
+            return lambda name: (name, new)
+        ends: dict[Crossing, tuple[str, str]] = {
+            (e, r): (stage.names[0 if e == "old" else -1], old if r == "old" else new)
+            for e in ("old", "new")
+            for r in ("old", "new")
+        }
+        names = [f"{exporter} on {runtime}" for exporter, runtime in ends.values()]
+        by_name = dict(zip(names, ends.values(), strict=True))
+        listener = ConsoleListener(self.console, names, self._metric)
+        measurer = self._measurer(bench, listener, [e for pair in ends.values() for e in pair])
+        prober = RealProber(
+            names, self._metric, bench, lambda n: by_name[n], measurer, "crossings", host(),
+            self._earlier,
+        )  # fmt: skip
+        values: dict[Crossing, list[float]] = {key: [] for key in ends}
+        with listener:
+            listener.stage("exporter or runtime: old and new of both")
+            for run in range(max(2, self.request.settings.repeats)):
+                for number, key in enumerate(ends):
+                    listener.probing(number, run + 1, self.request.settings.repeats)
+                    value = prober.measure(number)
+                    listener.measured(number, value)
+                    if value is None:
+                        why = prober.records[number][-1]["reason"]
+                        self._notes.append(f"Not crossed: {names[number]}: {why}")
+                        self._side = "exporter"
+                        return lambda name: (name, new)
+                    values[key].append(value)
+        self._worker_s += prober.worker_s
+        return self._decide(effects(values), runtimes)
+
+    def _decide(self, found: tuple[Effect, Effect], runtimes: tuple[str, str]) -> Sides:
+        for effect in found:
+            low, high = (self._metric.show(v) for v in effect.interval)
+            self._notes.append(
+                f"From old to new, the {effect.side} changes it by "
+                f"{self._metric.show(effect.size)} (95%: {low} to {high})."
+            )
+        side = side_to_search(found, self.request.settings.floor)
+        self._side = side or "exporter"
+        old, new = runtimes
+        if side == "runtime":
+            self._notes.append(
+                f"The change is the runtime's, between {old} and {new}: naming its commit needs "
+                "native builds of the commits (rung=source, or nightly_index=)."
+            )
+        return lambda name: (name, new)
+
+    def _commits(self, repository: Repository, stage: SearchRange) -> tuple[Finding, Context]:
+        bench = self.request.bench
+        sides: Sides = lambda name: (name, None)  # noqa: E731
+        if self._metric.method != "export":
+            runtime = bench.runtimes[0] if bench.runtimes else f"v{bench.origin.base or _BASE}"
+            sides = lambda name: (name, runtime)  # noqa: E731
+            self._side = "exporter"
+            self._notes.append(f"Programs of every commit ran on the runtime of {runtime}.")
+        if stage.note:
+            self._notes.append(stage.note)
+        return self._search("commits", stage, bench, sides, repository)
+
+    def _search(
+        self,
+        name: str,
+        stage: SearchRange,
+        bench: Request,
+        sides: Sides,
+        repository: Repository | None,
+    ) -> tuple[Finding, Context]:
+        last = len(stage.names) - 1
+        self.console.print(
+            f"{name}: {last} candidates between {stage.names[0]} and {stage.names[-1]}",
+            highlight=False,
+        )
+        listener = ConsoleListener(self.console, stage.names, self._metric)
+        measurer = self._measurer(bench, listener, [stage.names[0], stage.names[-1]])
+        prober = RealProber(
+            stage.names, self._metric, bench, sides, measurer, name, host(), self._earlier
+        )
+        shown: set[int] = set()
+
+        def narrow() -> tuple[float, ...]:
+            wanted = self._relevant(stage, prober)
+            if len(wanted) not in shown:
+                shown.add(len(wanted))
+                listener.say(f"  {len(wanted)} of {last} candidates touch a file that was read")
+            return relevance_prior(last, wanted)
+
+        told = _Told(prober, listener)
+        problem = Problem(last, exact=self._metric.exact)
+        use = narrow if self.request.relevance and stage.changes else None
+        with listener:
+            bisection = Bisection(problem, told, self.request.settings, listener, use)
+            finding = bisection.run()
+        self._worker_s += prober.worker_s
+        wanted = self._relevant(stage, prober) if use else list(range(1, last + 1))
+        named = name_all(repository, stage)
+        if repository is not None:
+            for culprit in finding.culprits:
+                for index in {culprit.index, *culprit.verdict.credible_set}:
+                    named[index] = details(repository, named[index])
+        why = "they touch a file that the measured process read" if use else "no narrowing"
+        return finding, self._context(named, len(wanted), why, prober, bench)
+
+    def _relevant(self, stage: SearchRange, prober: RealProber) -> list[int]:
+        read = files_read(r for records in prober.records.values() for r in records)
+        return relevant(stage.changes, stage.shas[1:], read)
+
+    def _measurer(self, bench: Request, listener: ConsoleListener, names: list[str]) -> Measurer:
+        """Return what measures; the revisions are told the cell and the ends of the range."""
+        asked = replace(bench, exporters=tuple(dict.fromkeys(names)), runtimes=None)
+        self.revisions.resolve_all(replace(asked, methods=("export",)))
+        self.revisions.say = listener.say
+        programs = ProgramStore(self.revisions.store.root.parent / "programs")
+        return Measurer(self.folder, self.revisions, programs, bench.limits, listener)
+
+    def _context(
+        self, named: list[Any], wanted: int, why: str, prober: RealProber, bench: Request
+    ) -> Context:
+        record = next((r for rs in prober.records.values() for r in rs if r.get("torch")), {})
+        words = " ".join(self.request.words)
+        return Context(
+            metric=self._metric,
+            revisions=named,
+            relevant=wanted,
+            why_relevant=why,
+            side=self._side,
+            cell=_cell_of(record),
+            records=dict(prober.records),
+            command=f"python -m bisect {self._metric.name} {words}".strip(),
+            wall_s=time.monotonic() - self._began,
+            worker_s=self._worker_s,
+            environment=f"{machine.label()}; torch {record.get('torch', '?')}; "
+            f"rung {record.get('rung', '?')}; allocator {bench.allocator}",
+            notes=tuple(self._notes),
+        )
+
+    def _conclude(self, finding: Finding, context: Context) -> int:
+        content, text = as_json(finding, context), as_markdown(finding, context)
+        self.folder.write("verdict.json", json.dumps(content, indent=2) + "\n")
+        self.folder.write("verdict.md", text)
+        if self.console.is_terminal:
+            self.console.print(Markdown(text))
+        else:
+            print(text)
+        print(f"{self.folder.path}/verdict.md, verdict.json", file=sys.stderr)
+        match finding.status:
+            case "found" | "narrowed":
+                return Exit.FOUND
+            case "unmeasurable":
+                return Exit.BAD_REQUEST
+            case _:
+                return Exit.UNDECIDED
+
+
+class _Told:
+    """A prober whose measurements the listener is told."""
+
+    def __init__(self, prober: RealProber, listener: ConsoleListener) -> None:
+        self._prober = prober
+        self._listener = listener
+
+    def measure(self, index: int) -> float | None:
+        value = self._prober.measure(index)
+        self._listener.measured(index, value)
+        return value
+
+
+def _cell_of(record: dict[str, Any]) -> dict[str, Any]:
+    cells = record.get("cells") or [{}]
+    return {k: v for k, v in cells[-1].items() if k not in ("key", "exporter")}
+
+
+def bisect_root() -> Path:
+    """Return where bisections are kept: in et-peak's own folder, wherever one starts."""
+    return Path(__file__).resolve().parent.parent / "results" / "bisect"

@@ -1,0 +1,56 @@
+"""Exporter or runtime: what the four crossings of old and new say. Pure."""
+
+from __future__ import annotations
+
+from bisect.noise import welch_interval
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Side = Literal["exporter", "runtime"]
+Crossing = tuple[Literal["old", "new"], Literal["old", "new"]]
+"""(exporter, runtime)."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How much a metric changes from old to new on one side, the other held still.
+
+    Attributes:
+        size: mean over both settings of the other side, in the metric's unit.
+        interval: 95% interval of the difference (Welch), the widest of the two settings.
+    """
+
+    side: Side
+    size: float
+    interval: tuple[float, float]
+
+    def moved(self, floor: float) -> bool:
+        """Say whether it is a change: beyond the noise, and not below the floor."""
+        low, high = self.interval
+        return abs(self.size) >= floor and not low <= 0 <= high
+
+
+def effects(values: Mapping[Crossing, Sequence[float]]) -> tuple[Effect, Effect]:
+    """Return the exporter's and the runtime's effect.
+
+    Args:
+        values: repeats of each of the four crossings; two or more each.
+    """
+    return (
+        _effect("exporter", [(values["old", r], values["new", r]) for r in ("old", "new")]),
+        _effect("runtime", [(values[e, "old"], values[e, "new"]) for e in ("old", "new")]),
+    )
+
+
+def _effect(side: Side, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Effect:
+    gaps = [welch_interval(before, after) for before, after in pairs]
+    size = sum(gap.difference for gap in gaps) / len(gaps)
+    reach = max(gap.high - gap.difference for gap in gaps)
+    return Effect(side, size, (size - reach, size + reach))
+
+
+def side_to_search(found: tuple[Effect, Effect], floor: float) -> Side | None:
+    """Return the side whose change is the greater; None where neither moved."""
+    moved = [effect for effect in found if effect.moved(floor)]
+    return max(moved, key=lambda effect: abs(effect.size)).side if moved else None

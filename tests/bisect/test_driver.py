@@ -1,0 +1,153 @@
+"""The loop, on made-up histories: every way a bisection can end."""
+
+from __future__ import annotations
+
+import random
+from bisect.driver import Bisection, Finding, Settings
+from bisect.problem import Problem, State, relevance_prior
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+
+class History:
+    """Values by revision, with noise; some revisions can't be measured."""
+
+    def __init__(
+        self, levels: Sequence[float], sigma: float = 0.1, broken: Sequence[int] = (), seed: int = 1
+    ):
+        self.levels, self.sigma, self.broken = levels, sigma, set(broken)
+        self.random = random.Random(seed)
+        self.runs: Counter[int] = Counter()
+
+    def measure(self, index: int) -> float | None:
+        self.runs[index] += 1
+        if index in self.broken:
+            return None
+        return self.levels[index] + self.random.gauss(0, self.sigma)
+
+
+class Quiet:
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def stage(self, text: str) -> None:
+        self.stages.append(text)
+
+    def probing(self, index: int, run: int, runs: int) -> None: ...
+
+    def believes(self, state: State, probabilities: Sequence[float]) -> None: ...
+
+
+def bisect(history: History, problem: Problem | None = None, **settings: object) -> Finding:
+    problem = problem or Problem(len(history.levels) - 1)
+    return Bisection(problem, history, Settings(**settings), Quiet()).run()  # type: ignore[arg-type]
+
+
+def step(last: int, at: int, size: float = 150.0) -> list[float]:
+    return [100.0] * at + [100.0 + size] * (last + 1 - at)
+
+
+@pytest.mark.parametrize("at", [1, 2, 17, 39, 40])
+def test_finds_the_planted_commit_and_confirms_it(at: int) -> None:
+    finding = bisect(History(step(40, at)))
+    assert finding.status == "found"
+    (culprit,) = finding.culprits
+    assert (culprit.index, culprit.confirmed) == (at, True)
+    assert culprit.share == pytest.approx(1, abs=0.01)
+    assert culprit.verdict.confidence >= 0.95
+
+
+def test_few_measurements_in_a_long_range() -> None:
+    finding = bisect(History(step(426, 300)))
+    assert finding.culprits[0].index == 300
+    assert finding.measurements <= 9 + 6  # binary search, then culprit and parent three times each
+
+
+def test_two_culprits_share_the_blame() -> None:
+    levels = [100.0] * 12 + [160.0] * 18 + [200.0] * 11
+    finding = bisect(History(levels))
+    assert [c.index for c in finding.culprits] == [12, 30]
+    assert [round(c.share, 2) for c in finding.culprits] == [0.6, 0.4]
+    assert finding.share_explained == pytest.approx(1, abs=0.02)
+
+
+def test_no_difference_is_said_at_once() -> None:
+    history = History([100.0] * 41)
+    finding = bisect(history)
+    assert (finding.status, finding.measurements) == ("no_difference", 0)
+    assert set(history.runs) == {0, 40}
+
+
+def test_a_difference_below_the_floor_is_none() -> None:
+    assert bisect(History(step(40, 9, 1.0)), floor=2.0).status == "no_difference"
+
+
+def test_opposite_sign_is_said_at_once() -> None:
+    assert bisect(History(step(40, 9, -50))).status == "opposite"
+    assert bisect(History(step(40, 9, -50)), direction="any").culprits[0].index == 9
+    assert bisect(History(step(40, 9, -50)), direction="decrease").culprits[0].index == 9
+
+
+@pytest.mark.parametrize("end", [0, 40])
+def test_an_endpoint_that_cannot_be_measured(end: int) -> None:
+    assert bisect(History(step(40, 9), broken=[end])).status == "unmeasurable"
+
+
+def test_endpoint_runs_alternate() -> None:
+    order: list[int] = []
+    history = History([1.0] * 3)
+    real = history.measure
+    history.measure = lambda index: (order.append(index), real(index))[1]  # type: ignore[method-assign]
+    bisect(history)
+    assert order[:6] == [0, 2] * 3
+
+
+def test_an_unmeasurable_revision_is_stepped_around() -> None:
+    finding = bisect(History(step(40, 22), broken=[19, 20, 24]))
+    assert finding.status == "found"
+    assert finding.culprits[0].index == 22
+
+
+def test_a_culprit_that_hides_among_the_unmeasurable_is_narrowed_down() -> None:
+    finding = bisect(History(step(40, 20), broken=[19, 20, 21]))
+    assert finding.status == "narrowed"
+    (culprit,) = finding.culprits
+    assert set(culprit.verdict.credible_set) == {19, 20, 21, 22}
+    assert culprit.parent == 18
+
+
+def test_relevance_saves_measurements_when_it_is_right() -> None:
+    problem = Problem(400, prior=relevance_prior(400, [50, 120, 250, 333]))
+    narrowed, plain = (bisect(History(step(400, 250)), p) for p in (problem, None))
+    assert narrowed.culprits[0].index == plain.culprits[0].index == 250
+    assert narrowed.measurements < plain.measurements
+
+
+def test_wrong_relevance_does_not_name_the_wrong_commit() -> None:
+    problem = Problem(200, prior=relevance_prior(200, [20, 150], doubt=0.001))
+    finding = bisect(History(step(200, 80)), problem)
+    assert finding.status == "found"
+    assert finding.culprits[0].index == 80
+
+
+def test_an_exact_metric_is_measured_once_each() -> None:
+    history = History(step(426, 99), sigma=0.0)
+    finding = bisect(history, Problem(426, exact=True))
+    assert finding.culprits[0].index == 99
+    assert max(history.runs.values()) == 1
+    assert sum(history.runs.values()) <= 2 + 10
+
+
+def test_the_budget_ends_it_undecided_with_what_is_known() -> None:
+    finding = bisect(History(step(400, 99, 0.3), sigma=1.0, seed=3), budget=10, repeats=16)
+    assert finding.status in ("undecided", "no_difference")
+    assert not finding.culprits
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_near_the_step_never_names_a_wrong_commit_with_confidence(seed: int) -> None:
+    finding = bisect(History(step(60, 33, 4.0), sigma=1.0, seed=seed), repeats=6)
+    if finding.status == "found" and finding.culprits[0].confirmed:
+        assert 33 in finding.culprits[0].verdict.credible_set
