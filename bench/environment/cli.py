@@ -72,7 +72,7 @@ def parse_size(text: str) -> int:
 
 def format_list(items: Sequence[StoredEnvironment], now: datetime) -> list[str]:
     """Lay out a list of environments in aligned columns."""
-    head = ("RUNG", "RELEASE", "TORCH", "SIZE", "LAST USED", "BUILD KEY", "")
+    head = ("RUNG", "REVISION", "BASE", "TORCH", "SIZE", "LAST USED", "BUILD KEY", "")
     rows = [head, *(_row(item, now) for item in items)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
@@ -85,6 +85,7 @@ def _row(item: StoredEnvironment, now: datetime) -> tuple[str, ...]:
     return (
         item.rung,
         item.release,
+        item.base.rpartition("-")[0],
         item.torch,
         f"{item.size_bytes / 10**6:,.0f} MB",
         _ago(now - item.last_used),

@@ -1,4 +1,8 @@
-"""Who is using an environment: one empty file per process, named after it."""
+"""Who is using an environment: one empty file per process, named after it.
+
+What a process uses it through, such as an overlay on it, can be named too: each such
+use ends on its own.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +21,30 @@ class Leases:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def take(self) -> None:
+    def take(self, through: str = "") -> None:
         """Say that this process uses the environment."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._own().touch()
+        self._own(through).touch()
 
-    def drop(self) -> None:
+    def drop(self, through: str = "") -> None:
         """Say that this process no longer does."""
-        self._own().unlink(missing_ok=True)
+        self._own(through).unlink(missing_ok=True)
 
     def active(self) -> list[int]:
         """List the processes that use it; leases of ended ones are removed."""
-        pids = []
+        pids: set[int] = set()
         for lease in sorted(self.folder.glob("*-*")) if self.folder.is_dir() else []:
-            pid, created = lease.name.split("-", 1)
+            pid, created, *_ = lease.name.split("-", 2)
             if _lives(pid, created):
-                pids.append(int(pid))
+                pids.add(int(pid))
             else:
                 lease.unlink(missing_ok=True)
-        return pids
+        return sorted(pids)
 
-    def _own(self) -> Path:
+    def _own(self, through: str) -> Path:
         process = psutil.Process(os.getpid())
-        return self.folder / f"{process.pid}-{process.create_time():.2f}"
+        name = f"{process.pid}-{process.create_time():.2f}"
+        return self.folder / (f"{name}-{through}" if through else name)
 
 
 def _lives(pid: str, created: str) -> bool:

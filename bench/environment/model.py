@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,14 @@ class Buildable(Protocol):
     def build_key(self) -> str:
         """The hash of everything that decides the content."""
 
+    @property
+    def why(self) -> str:
+        """Why this rung, and anything out of the ordinary about it."""
+
+    @property
+    def folder_name(self) -> str:
+        """The rung, a word for people, and the build key: equal where the key is."""
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -51,11 +59,15 @@ class Environment:
     git_sha: str | None
     """The commit that it was built from, where the package says."""
     torch: str
-    """The installed version with its build, such as ``2.13.0+cpu``."""
+    """The installed version with its build, such as ``2.13.0+cpu``; empty without torch."""
     packages: Path
     """The list of everything installed, one ``name==version`` a line."""
     packages_hash: str
     size_bytes: int = 0
+    """What it takes on the disk beyond what it shares with its base and its like."""
+    base: str = ""
+    """The folder, beside its own, of the environment whose interpreter, packages and
+    native libraries it uses; empty where it has its own."""
 
     def to_json(self) -> str:
         """Give it as text; ``from_json`` reads it back."""
@@ -66,7 +78,11 @@ class Environment:
         """Read what ``to_json`` wrote; ValueError where it is something else."""
         try:
             values: dict[str, Any] = json.loads(text)
-            known = {field.name: values[field.name] for field in fields(cls)}
+            known = {
+                field.name: values[field.name]
+                for field in fields(cls)
+                if field.name in values or field.default is MISSING
+            }
             for name in ("root", "python", "bin", "packages"):
                 known[name] = Path(known[name])
             known["pythonpath"] = tuple(Path(path) for path in known["pythonpath"])
@@ -87,6 +103,8 @@ class StoredEnvironment:
     last_used: datetime
     build_key: str
     in_use: bool
+    base: str = ""
+    """The environment it uses, as in ``Environment``."""
 
 
 def worker_env(environment: Environment, base: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -51,6 +51,11 @@ class Recipe:
         return self.release
 
     @property
+    def folder_name(self) -> str:
+        """Name the environment's folder."""
+        return f"{self.rung}-{self.label}-{self.build_key}"
+
+    @property
     def why(self) -> str:
         """Say in a few words how this environment came to be chosen."""
         torch = f"torch {self.torch}" if self.torch else "the resolver's torch"

@@ -21,14 +21,15 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from bench.environment.commands import LOG_NAME, end_leftovers
+from bench.environment.folders import MARKER, USED, finished, last_used, write_marker
 from bench.environment.installer import pick_installer
 from bench.environment.leases import Leases
 from bench.environment.model import Buildable, Environment, Say, StoredEnvironment
+from bench.environment.overlay import build_overlay
+from bench.environment.release_package import build_package
 from bench.environment.wheel import build_wheel
 from bench.errors import BuildError, choices
 
-MARKER = "environment.json"
-_USED = "used"
 _LOCKS = ".locks"
 _LEASES = "leases"
 _NAME = re.compile(r"[a-z]+-.+-[0-9a-f]{12}")
@@ -51,7 +52,11 @@ def default_builders(installer: str = "auto") -> dict[str, Builder]:
     return {
         "wheel": lambda recipe, folder, say: build_wheel(
             recipe, folder, say, pick_installer(installer)
-        )
+        ),
+        "package": lambda recipe, folder, say: build_package(
+            recipe, folder, say, pick_installer(installer)
+        ),
+        "overlay": build_overlay,
     }
 
 
@@ -66,23 +71,48 @@ class Store:
 
     def find(self, recipe: Buildable) -> Environment | None:
         """Give the environment of ``recipe`` if it was built."""
-        return _finished(self.folder(recipe))
+        return finished(self.folder(recipe))
 
     def ensure(self, recipe: Buildable, say: Say) -> Environment:
         """Give the environment of ``recipe``, built now if need be.
 
-        It is held for this process until the process ends or releases it.
+        It is held for this process until the process ends or releases it, and with it
+        the base that an overlay is laid over.
         """
+        return self._ensure(recipe, say, through="")
+
+    def _ensure(self, recipe: Buildable, say: Say, through: str) -> Environment:
         if recipe.rung not in self.builders:
             raise choices("rung", recipe.rung, sorted(self.builders))
         folder = self.folder(recipe)
+        under = getattr(recipe, "base", None)
+        # First, so that it is there, and can't be removed, before anyone builds on it.
+        base = None if under is None else self._ensure(under, say, through=folder.name)
+        try:
+            return self._ensure_alone(recipe, folder, base, say, through)
+        except BaseException:
+            if base is not None:
+                Leases(base.root / _LEASES).drop(folder.name)
+            raise
+
+    def _ensure_alone(
+        self,
+        recipe: Buildable,
+        folder: Path,
+        base: Environment | None,
+        say: Say,
+        through: str,
+    ) -> Environment:
         try:
             with self._locked(folder, recipe.label, say):
-                environment = _finished(folder)
+                environment = finished(folder)
                 if environment is None:
                     environment = self._build(recipe, folder, say)
-                Leases(folder / _LEASES).take()
-                (folder / _USED).touch()
+                Leases(folder / _LEASES).take(through)
+                (folder / USED).touch()
+                if base is not None:
+                    # Last, so that what needs it is always the older, and removed first.
+                    (base.root / USED).touch()
         except OSError as error:
             message = f"the environment of {recipe.label} can't be kept in {folder}: {error}"
             raise BuildError(message) from error
@@ -91,10 +121,13 @@ class Store:
     def release(self, environment: Environment) -> None:
         """Say that this process is done with ``environment``."""
         Leases(environment.root / _LEASES).drop()
+        if environment.base:
+            base = environment.root.parent / environment.base
+            Leases(base / _LEASES).drop(through=environment.root.name)
 
     def folder(self, recipe: Buildable) -> Path:
         """Give the folder that belongs to ``recipe``."""
-        return self.root / f"{recipe.rung}-{recipe.label}-{recipe.build_key}"
+        return self.root / recipe.folder_name
 
     def list(self) -> Sequence[StoredEnvironment]:
         """List the finished environments, the last used first."""
@@ -105,14 +138,16 @@ class Store:
                 release=environment.label,
                 torch=environment.torch,
                 size_bytes=environment.size_bytes,
-                last_used=_last_used(folder),
+                last_used=last_used(folder),
                 build_key=environment.build_key,
                 in_use=bool(Leases(folder / _LEASES).active()),
+                base=environment.base,
             )
             for folder in self._folders()
-            if (environment := _finished(folder)) is not None
+            if (environment := finished(folder)) is not None
         ]
-        return sorted(found, key=lambda item: item.last_used, reverse=True)
+        # Of those used at once a base comes before what needs it.
+        return sorted(found, key=lambda item: (item.last_used, not item.base), reverse=True)
 
     def prune(
         self,
@@ -140,7 +175,7 @@ class Store:
                 kept += 1
                 kept_bytes += item.size_bytes
         for folder in self._folders():
-            if _finished(folder) is None:
+            if finished(folder) is None:
                 self._remove(folder)
         return removed
 
@@ -155,9 +190,7 @@ class Store:
         except BuildError:
             _clear(folder, keep=LOG_NAME)
             raise
-        temporary = folder / f"{MARKER}.new"
-        temporary.write_text(environment.to_json(), encoding="utf-8")
-        temporary.replace(folder / MARKER)
+        write_marker(folder, environment)
         say(
             f"environment {recipe.label} ready in {time.monotonic() - started:.0f} s: "
             f"executorch {environment.executorch}, torch {environment.torch}"
@@ -201,23 +234,6 @@ class Store:
             yield
         finally:
             lock.release()
-
-
-def _finished(folder: Path) -> Environment | None:
-    """Give the environment in ``folder``, if it is whole and where it was built."""
-    try:
-        environment = Environment.from_json((folder / MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    whole = environment.root == folder and environment.python.exists()
-    return environment if whole else None
-
-
-def _last_used(folder: Path) -> datetime:
-    for name in (_USED, MARKER):
-        with contextlib.suppress(OSError):
-            return datetime.fromtimestamp((folder / name).stat().st_mtime, UTC)
-    return datetime.fromtimestamp(0, UTC)
 
 
 def _clear(folder: Path, keep: str | None = None) -> None:

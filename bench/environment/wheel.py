@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from bench.environment.commands import Commands
 from bench.environment.installer import Installer
 from bench.environment.mlx_schema import generate_schema, make_executable, needs_schema
-from bench.environment.model import Environment, Say
+from bench.environment.model import Buildable, Environment, Say
 from bench.environment.recipe import Recipe
 from bench.errors import BuildError
 
@@ -112,17 +112,18 @@ def compile_bytecode(commands: Commands, python: Path, folder: Path) -> None:
     commands.succeeds([*argv, "-x", _NOT_COMPILED, folder])
 
 
-def describe(recipe: Recipe, folder: Path, packages: str) -> Environment:
+def describe(
+    recipe: Buildable, folder: Path, packages: str, *, needs_torch: bool = True
+) -> Environment:
     """Say what was built, from what lies on the disk; nothing of it is imported."""
     venv = folder / "venv"
     site = site_packages(venv)
     versions = installed_versions(site)
     listing = folder / "packages.txt"
     listing.write_text(packages, encoding="utf-8")
-    try:
-        executorch, torch = versions["executorch"], versions["torch"]
-    except KeyError as missing:
-        raise BuildError(f"the environment in {folder} has no {missing}") from None
+    for name in ("executorch", "torch") if needs_torch else ("executorch",):
+        if name not in versions:
+            raise BuildError(f"the environment in {folder} has no {name}")
     return Environment(
         root=folder,
         python=venv / "bin" / "python",
@@ -132,9 +133,9 @@ def describe(recipe: Recipe, folder: Path, packages: str) -> Environment:
         rung=recipe.rung,
         label=recipe.label,
         why=recipe.why,
-        executorch=executorch,
+        executorch=versions["executorch"],
         git_sha=git_sha(site / "executorch" / "version.py"),
-        torch=torch,
+        torch=versions.get("torch", ""),
         packages=listing,
         packages_hash=hashlib.sha256(packages.encode()).hexdigest()[:12],
         size_bytes=folder_bytes(folder),
@@ -172,6 +173,7 @@ def git_sha(version_file: Path) -> str | None:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Add up the sizes of the files below ``folder``; links are not followed."""
+    """Add up the sizes of the files below ``folder``, each once however many names it has."""
     files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    return sum(file.lstat().st_size for file in files)
+    found = (file.lstat() for file in files)
+    return sum({(file.st_dev, file.st_ino): file.st_size for file in found}.values())

@@ -14,6 +14,10 @@ class FakeRecipe:
     label: str = "1.0"
     build_key: str = "0123456789ab"
 
+    @property
+    def folder_name(self):
+        return f"{self.rung}-{self.label}-{self.build_key}"
+
 
 def fake_environment(recipe, folder, size_bytes=100):
     bin_folder = folder / "venv" / "bin"

@@ -102,9 +102,26 @@ def test_the_list_is_aligned(tmp_path):
         in_use=True,
     )
     assert cli.format_list([item], now) == [
-        "RUNG   RELEASE  TORCH       SIZE      LAST USED   BUILD KEY",
-        "wheel  1.4.1    2.13.0+cpu  1,552 MB  3 days ago  443ff5d44fb8  in use",
+        "RUNG   REVISION  BASE  TORCH       SIZE      LAST USED   BUILD KEY",
+        "wheel  1.4.1           2.13.0+cpu  1,552 MB  3 days ago  443ff5d44fb8  in use",
     ]
+
+
+def test_an_overlay_is_listed_with_its_base(tmp_path):
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    item = StoredEnvironment(
+        root=tmp_path,
+        rung="overlay",
+        release="4753d75e2b",
+        torch="2.13.0+cpu",
+        size_bytes=3_000_000,
+        last_used=now,
+        build_key="c29820983a84",
+        in_use=False,
+        base="wheel-1.4.1-443ff5d44fb8",
+    )
+    row = cli.format_list([item], now)[1]
+    assert row == "overlay  4753d75e2b  wheel-1.4.1  2.13.0+cpu  3 MB  now        c29820983a84"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,16 @@ def test_a_lease_is_active_until_it_is_dropped(leases):
     assert leases.active() == []
 
 
+def test_what_it_is_used_through_ends_on_its_own(leases):
+    leases.take()
+    leases.take("overlay-1.4.1-0123456789ab")
+    assert leases.active() == [os.getpid()]
+    leases.drop()
+    assert leases.active() == [os.getpid()]
+    leases.drop("overlay-1.4.1-0123456789ab")
+    assert leases.active() == []
+
+
 def test_another_process_holds_until_it_ends(leases):
     process = subprocess.Popen(["sleep", "60"])
     leases.folder.mkdir()

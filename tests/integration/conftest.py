@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,9 @@ from typing import Any
 import pytest
 
 from bench.environment import Environment, Store, recipe_for
+from bench.environment.inventory import package_of
+from bench.environment.overlay_plan import is_mlx_generated, is_source
+from tests.environment.overlays import git, read_version
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("model.n_audio_layer=1", "model.n_text_layer=1", "model.n_vocab=2000")
@@ -38,6 +42,48 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(cache: Path) -> Environment:
     store = Store(cache / "environments")
     return store.ensure(recipe_for("1.4.1"), lambda line: print(line))
+
+
+# The wheel's files that the repository has elsewhere, and where.
+COPIED = {
+    "exir/_serialize/program.fbs": "schema/program.fbs",
+    "exir/_serialize/scalar_type.fbs": "schema/scalar_type.fbs",
+}
+
+
+@pytest.fixture(scope="session")
+def repository(environment, tmp_path_factory):
+    """What the repository must have had for this wheel to be built from it."""
+    root = tmp_path_factory.mktemp("executorch")
+    package = package_of(environment)
+    links = root / "src" / "executorch"
+    links.mkdir(parents=True)
+    for folder in package.iterdir():
+        if folder.is_dir() and folder.name not in ("__pycache__", "include", "share", "lib"):
+            shutil.copytree(folder, root / folder.name, ignore=not_committed(package))
+            (links / folder.name).symlink_to(f"../../{folder.name}")
+    for place, source in COPIED.items():
+        (root / place).rename(root / source)
+    (root / "version.txt").write_text(read_version(package)[0])
+    git(root, "init", "--quiet")
+    git(root, "add", "--all", "--force")
+    git(root, "commit", "--quiet", "-m", "release")
+    return root
+
+
+def not_committed(package):
+    def ignored(folder, names):
+        relative = Path(folder).relative_to(package)
+        paths = {name: str(relative / name) for name in names}
+        return {
+            name
+            for name, path in paths.items()
+            if name == "__pycache__"
+            or is_mlx_generated(path if "." in name else f"{path}/")
+            or ("." in name and not is_source(path) and (Path(folder) / name).is_file())
+        }
+
+    return ignored
 
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]

@@ -5,61 +5,19 @@ import hashlib
 import shutil
 import subprocess
 from base64 import urlsafe_b64encode
-from pathlib import Path
 
 import pytest
 
 from bench.environment import GitTree, OverlayRecipe, Store, recipe_for, worker_env
 from bench.environment.inventory import package_of
-from bench.environment.overlay_plan import NATIVE, is_mlx_generated, is_source
+from bench.environment.overlay_plan import NATIVE
 from bench.environment.wheel import site_packages
 from tests.environment.overlays import git, read_version
-
-# The wheel's files that the repository has elsewhere, and where.
-COPIED = {
-    "exir/_serialize/program.fbs": "schema/program.fbs",
-    "exir/_serialize/scalar_type.fbs": "schema/scalar_type.fbs",
-}
 
 
 @pytest.fixture(scope="module")
 def store(cache):
     return Store(cache / "environments")
-
-
-@pytest.fixture(scope="module")
-def repository(environment, tmp_path_factory):
-    """What the repository must have had for this wheel to be built from it."""
-    root = tmp_path_factory.mktemp("executorch")
-    package = package_of(environment)
-    links = root / "src" / "executorch"
-    links.mkdir(parents=True)
-    for folder in package.iterdir():
-        if folder.is_dir() and folder.name not in ("__pycache__", "include", "share", "lib"):
-            shutil.copytree(folder, root / folder.name, ignore=not_committed(package))
-            (links / folder.name).symlink_to(f"../../{folder.name}")
-    for place, source in COPIED.items():
-        (root / place).rename(root / source)
-    (root / "version.txt").write_text(read_version(package)[0])
-    git(root, "init", "--quiet")
-    git(root, "add", "--all", "--force")
-    git(root, "commit", "--quiet", "-m", "release")
-    return root
-
-
-def not_committed(package):
-    def ignored(folder, names):
-        relative = Path(folder).relative_to(package)
-        paths = {name: str(relative / name) for name in names}
-        return {
-            name
-            for name, path in paths.items()
-            if name == "__pycache__"
-            or is_mlx_generated(path if "." in name else f"{path}/")
-            or ("." in name and not is_source(path) and (Path(folder) / name).is_file())
-        }
-
-    return ignored
 
 
 @pytest.fixture(scope="module")

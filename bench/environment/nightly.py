@@ -1,0 +1,236 @@
+"""Nightly wheels: what an index holds, and environments of the rung ``nightly``."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import ssl
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+from urllib.response import addinfourl
+
+from packaging.tags import sys_tags
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from bench.environment.commands import Commands, redact
+from bench.environment.installer import Installer
+from bench.environment.model import Environment, Say
+from bench.environment.pip_config import read_pip_config
+from bench.environment.recipe import Recipe, build_key, recipe_for, releases
+from bench.environment.wheel import (
+    choose_torch,
+    compile_bytecode,
+    complete_package,
+    describe,
+    git_sha,
+    site_packages,
+)
+from bench.errors import BuildError, RequestError
+
+_VERSION_FILE = "executorch/version.py"
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class NightlyWheel:
+    """A wheel of an index that this interpreter could install."""
+
+    version: str
+    day: date
+    place: str
+    """Its path, or its address."""
+    sha256: str | None = None
+    """The checksum that the index gives it."""
+
+
+class NightlyIndex:
+    """A folder of wheels, or the address of a package index.
+
+    Args:
+        location: what ``nightly_index=`` says.
+        cache: where wheels of an address are kept, once they were looked into.
+
+    Raises:
+        RequestError: where it is neither.
+
+    """
+
+    def __init__(self, location: str, cache: Path) -> None:
+        self.location = location
+        self.cache = cache
+        self.remote = re.match(r"https?://[^\s-]", location) is not None
+        self._wheels: list[NightlyWheel] | None = None
+        if not self.remote and ("://" in location or not Path(location).expanduser().is_dir()):
+            raise RequestError(
+                f"nightly_index: {redact(location)!r} is neither a folder of wheels nor the "
+                "https address of an index"
+            )
+
+    def wheels(self, day: date) -> list[NightlyWheel]:
+        """Give the nightlies of a day that can be installed here, the best first."""
+        if self._wheels is None:
+            self._wheels = self._list()
+        return [wheel for wheel in self._wheels if wheel.day == day]
+
+    def sha(self, wheel: NightlyWheel) -> str | None:
+        """Read the commit that a wheel was built from; None where it does not say."""
+        place = (
+            self.cache / "version" / f"{hashlib.sha256(wheel.place.encode()).hexdigest()[:12]}.py"
+        )
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with zipfile.ZipFile(self.file(wheel)) as content:
+                place.write_bytes(content.read(_VERSION_FILE))
+        except (KeyError, OSError, zipfile.BadZipFile):
+            return None
+        return git_sha(place)
+
+    def file(self, wheel: NightlyWheel) -> Path:
+        """Give the wheel as a file, fetched once where it has an address.
+
+        Raises:
+            BuildError: where it can't be had, or is not what the index says.
+
+        """
+        if not self.remote:
+            return Path(wheel.place)
+        kept = self.cache / unquote(wheel.place.rpartition("/")[2])
+        if not kept.is_file():
+            new = kept.with_suffix(".new")
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with _get(wheel.place) as answer, new.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+            with new.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if wheel.sha256 not in (None, found):
+                new.unlink()
+                raise BuildError(f"{redact(wheel.place)} has another checksum than its index gives")
+            new.replace(kept)
+        return kept
+
+    def _list(self) -> list[NightlyWheel]:
+        tags = {tag: number for number, tag in enumerate(sys_tags())}
+        found = []
+        for place in self._places():
+            address, fragment = urldefrag(place) if self.remote else (place, "")
+            try:
+                name, version, _, own = parse_wheel_filename(unquote(Path(address).name))
+            except InvalidWheelFilename:
+                continue
+            rank = min((tags[tag] for tag in own if tag in tags), default=None)
+            day = _day(version)
+            if name == "executorch" and rank is not None and day:
+                checksum = fragment.removeprefix("sha256=") or None
+                wheel = NightlyWheel(str(version), day, address, checksum)
+                # The CPU build before others: it is what everything else here uses.
+                found.append((version.local not in (None, "cpu"), rank, wheel))
+        return [wheel for _, _, wheel in sorted(found, key=lambda item: item[:2])]
+
+    def _places(self) -> Sequence[str]:
+        if not self.remote:
+            return sorted(map(str, Path(self.location).expanduser().absolute().glob("*.whl")))
+        base = self.location.rstrip("/") + "/"
+        page = base if base.endswith("/executorch/") else urljoin(base, "executorch/")
+        with _get(page) as answer:
+            links = _Links(page)
+            links.feed(answer.read().decode("utf-8", errors="replace"))
+        return links.found
+
+
+class _Links(HTMLParser):
+    """The addresses that a page of an index links to."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.page = page
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep the target of every link."""
+        self.found += [
+            urljoin(self.page, value)
+            for name, value in attrs
+            if tag == "a" and name == "href" and value
+        ]
+
+
+def _get(address: str) -> addinfourl:
+    """Open an http(s) address."""
+    context = ssl.create_default_context(cafile=read_pip_config().cert)
+    try:
+        answer: addinfourl = urllib.request.urlopen(  # noqa: S310 - http(s) only
+            address, timeout=_PATIENCE_S, context=context
+        )
+    except (OSError, urllib.error.URLError) as error:
+        raise BuildError(f"nightly_index: {redact(address)} can't be read: {error}") from None
+    return answer
+
+
+def _day(version: Version) -> date | None:
+    digits = str(version.dev or "")
+    if not re.fullmatch(r"20\d{6}", digits):
+        return None
+    try:
+        return date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class NightlyRecipe(Recipe):
+    """All that decides the content of an environment of the rung ``nightly``."""
+
+    wheel: NightlyWheel | None = None
+    index: NightlyIndex | None = None
+
+    @property
+    def build_key(self) -> str:
+        """Hash what decides the content: not where the wheel was found."""
+        keep = ("rung", "release", "torch", "python", "platform", "requirements")
+        content = {name: getattr(self, name) for name in (*keep, "without_dependencies")}
+        return build_key(content)
+
+
+def nightly_recipe(index: NightlyIndex, wheel: NightlyWheel, torch: str | None) -> NightlyRecipe:
+    """Give the recipe of a nightly with the torch that its commit pins."""
+    like = recipe_for(list(releases())[-1], torch=torch or "any")
+    values = {name: getattr(like, name) for name in Recipe.__dataclass_fields__}
+    values |= {"rung": "nightly", "release": wheel.version}
+    values["note"] = f"nightly {wheel.version}"
+    return replace(NightlyRecipe(**values), wheel=wheel, index=index)
+
+
+def build_nightly(
+    recipe: NightlyRecipe, folder: Path, say: Say, installer: Installer
+) -> Environment:
+    """Build ``recipe`` in ``folder``."""
+    if recipe.index is None or recipe.wheel is None:
+        raise BuildError(f"the nightly {recipe.release} is in no index that is configured now")
+    commands = Commands(folder)
+    venv = folder / "venv"
+    python = venv / "bin" / "python"
+    say(f"building the environment of the nightly {recipe.release} with {installer.name}")
+    installer.create(commands, venv)
+    torch = choose_torch(recipe.torch, installer, commands, python, sys.platform)
+    if torch.note:
+        commands.note(torch.note)
+    wheel = recipe.index.file(recipe.wheel)
+    requirements = [str(wheel), torch.requirement, *recipe.requirements]
+    what = f"the nightly {recipe.release}"
+    installer.install(commands, python, requirements, what=what, cpu_index=torch.cpu_index)
+    alone = recipe.without_dependencies
+    installer.install(commands, python, alone, what=", ".join(alone), dependencies=False)
+    site = site_packages(venv)
+    complete_package(commands, python, site / "executorch", say)
+    compile_bytecode(commands, python, site)
+    return describe(recipe, folder, installer.freeze(commands, python))
