@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bench.errors import RequestError, choices
+from bench.ladder import RUNGS
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -29,7 +30,10 @@ ORDER = (
 )
 ALLOCATORS = ("default", "fixed")
 # Given once, never swept: they describe the run and not a cell of the matrix.
-_SINGLE = ("max_tokens", "repeats", "seed", "allocator", "timeout_s", "memory_cap", "out", "resume")
+_ORIGIN = ("repo", "rung", "base", "nightly_index")
+_LIMITS = ("timeout_s", "memory_cap")
+_SINGLE = ("max_tokens", "repeats", "seed", "allocator", *_ORIGIN, *_LIMITS, "out", "resume")
+_PATHS = ("out", "repo", "nightly_index")
 _SWEPT = ("commit", "exporter", "runtime", "samples")
 VALUES = (*_SWEPT, "iterations", *_SINGLE)
 
@@ -40,6 +44,18 @@ class Limits:
 
     timeout_s: float
     memory_cap: int | None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where revisions are looked up, and how their environments are to be made."""
+
+    repo: str | None = None
+    """A clone; None is the tool's own of the official repository."""
+    rung: str = "auto"
+    base: str | None = None
+    """The release whose native libraries an overlay is to have."""
+    nightly_index: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +83,7 @@ class Request:
     repeats: int
     seed: int
     allocator: str
+    origin: Origin
     limits: Limits
     out: Path
     resume: str | None
@@ -123,7 +140,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
     text = {name: given.get(name, _text(base[name])) for name in VALUES}
     for name in _SINGLE:
-        if name != "out" and "," in text[name]:
+        if name not in _PATHS and "," in text[name]:
             raise RequestError(f"{name}: takes one value, not a list ({text[name]!r})")
     combos = tuple(_combinations(axes, given, conf))
     commits = parse_list("commit", text["commit"])
@@ -133,6 +150,8 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         runtimes = parse_list("runtime", text["runtime"]) if text["runtime"] else commits
     if text["allocator"] not in ALLOCATORS:
         raise choices("allocator", text["allocator"], list(ALLOCATORS))
+    if text["rung"] not in RUNGS:
+        raise choices("rung", text["rung"], list(RUNGS))
     iterations = [
         parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])
     ]
@@ -152,6 +171,12 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         repeats=parse_int("repeats", text["repeats"], 1, 1000),
         seed=parse_int("seed", text["seed"], 0),
         allocator=text["allocator"],
+        origin=Origin(
+            text["repo"] or None,
+            text["rung"],
+            text["base"] or None,
+            text["nightly_index"] or None,
+        ),
         limits=Limits(
             parse_seconds("timeout_s", text["timeout_s"]),
             None
@@ -254,6 +279,7 @@ def composed(request: Request) -> str:
         "repeats": request.repeats,
         "seed": request.seed,
         "allocator": request.allocator,
+        **asdict(request.origin),
         "timeout_s": request.limits.timeout_s,
         "memory_cap": request.limits.memory_cap,
         "out": str(request.out),
