@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import signal
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code (see :class:`bench.errors.Exit`)."""
     console = Console(width=None if sys.stdout.isatty() else 140)
     signal.signal(signal.SIGTERM, _interrupt)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # progress, when it goes into a file too
     try:
         return _main(list(sys.argv[1:] if argv is None else argv), console)
     except EtPeakError as error:
@@ -59,6 +62,7 @@ def _main(argv: list[str], console: Console) -> int:
     from bench.revision import Revisions
 
     revisions = Revisions(Store())
+    revisions.say = lambda line: print(f"et-peak: {line}", file=sys.stderr)
     request = revisions.resolve_all(request)
     from bench.session import run
 

@@ -54,12 +54,12 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
         fixed, per_block = _EXPORT[backend]
         blocks = int(model["n_audio_layer"]) + int(model["n_text_layer"])
         return fixed + per_block * blocks
-    params = (
-        12e-6 * model["n_audio_state"] ** 2 * model["n_audio_layer"]
-    )  # millions, per block 12 d^2
+    # Millions of encoder parameters: 12 d^2 per block.
+    width, layers = int(model["n_audio_state"]), int(model["n_audio_layer"])
+    per_execution = 0.4 + _EXECUTE[backend] * 12e-6 * width * width * layers
     executions = int(max(job.request["marks"]))
     share = 1.0 if job.cells[0].method == "encode" else 0.25
-    return _START_S + share * executions * (0.4 + _EXECUTE[backend] * params)
+    return _START_S + share * executions * per_execution
 
 
 def estimate(plan: Plan, known: Mapping[str, float], done: Iterable[str] = ()) -> Estimate:

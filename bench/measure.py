@@ -276,4 +276,4 @@ def _judge_error(error: Mapping[str, Any], phase: str) -> tuple[Status, str]:
         case "memory":
             return "over_memory", f"out of memory in phase {phase}: {reason}"
         case _:
-            return "failed", f"{error.get('type', 'error')} in phase {phase}: {reason}"
+            return "failed", reason  # the worker names phase and exception itself

@@ -103,16 +103,6 @@ class Plan:
                 need[job.revision] = None
         return list(need)
 
-    def export_of(self, job: Job) -> Job:
-        """Return the export job that makes the program of a run job.
-
-        Where the request did not ask for the export to be measured, it is made here.
-        """
-        for other in self.jobs:
-            if other.kind == "export" and other.export_key == job.export_key:
-                return other
-        return _as_export(job)
-
 
 def make_plan(request: Request, host: str) -> Plan:
     """Lay out a request's jobs for a host such as ``linux-x86_64``.
@@ -229,7 +219,8 @@ def _cell(
     )
 
 
-def _as_export(job: Job) -> Job:
+def as_export(job: Job) -> Job:
+    """Return the export job that makes the program of a run job."""
     cell = job.cells[0]
     content = job.request["export"]
     as_export = Cell(

@@ -14,6 +14,7 @@ from bench import machine
 from bench.config import Request, composed, host, load
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
+from bench.measurer import Measurer
 from bench.plan import Plan, make_plan
 from bench.programs import ProgramStore
 from bench.report.preview import preview
@@ -70,7 +71,8 @@ def _measure(
         revisions.say = progress.say
         programs = ProgramStore(revisions.store.root.parent / "programs")
         programs.prune()
-        runner = Runner(plan, folder, revisions, programs, request.limits, progress, known)
+        measurer = Measurer(folder, revisions, programs, request.limits, progress)
+        runner = Runner(plan, folder, measurer, progress, known)
         try:
             with progress.shown():
                 records = runner.run()

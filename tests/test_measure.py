@@ -57,10 +57,10 @@ def test_exit_zero_without_a_result_is_a_failure(tmp_path: Path) -> None:
 def test_exception_is_named_with_its_phase(tmp_path: Path) -> None:
     outcome = run(
         tmp_path,
-        "say(event='error', kind='exception', type='ValueError', reason='no\\nkernel')\nsys.exit(1)",
+        "say(event='error', kind='exception', reason='lower: no\\nkernel')\nsys.exit(1)",
     )
     assert outcome.status == "failed"
-    assert outcome.reason == "ValueError in phase lower: no kernel"
+    assert outcome.reason == "lower: no kernel"
 
 
 def test_unsupported_is_what_the_worker_says(tmp_path: Path) -> None:

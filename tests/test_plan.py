@@ -1,7 +1,7 @@
 import pytest
 
 from bench.config import load
-from bench.plan import Plan, make_plan
+from bench.plan import Plan, as_export, make_plan
 
 LINUX = "linux-x86_64"
 
@@ -65,9 +65,8 @@ def test_a_program_does_not_depend_on_what_runs_it() -> None:
 
 def test_the_implied_export_is_the_one_that_would_be_asked_for() -> None:
     (asked,) = plan("method=export").jobs
-    implied_plan = plan("method=encode")
-    implied = implied_plan.export_of(implied_plan.jobs[0])
-    assert implied == asked
+    (run,) = plan("method=encode").jobs
+    assert as_export(run) == asked
 
 
 def test_mlx_exports_anywhere_and_runs_on_apple_silicon() -> None:

@@ -28,9 +28,10 @@ def test_a_failure_is_an_event_and_its_traceback_is_on_stderr(tmp_path: Path) ->
     done = worker(str(request))
     assert done.returncode == 1
     assert "Traceback" in done.stderr
-    start, error = (json.loads(line) for line in events.read_text().splitlines())
+    start, error, trace = (json.loads(line) for line in events.read_text().splitlines())
     assert start["event"] == "start"
     assert start["pid"] > 0
+    assert trace["files"] == trace["native"] == []
     assert error == {
         "event": "error",
         "t": error["t"],

@@ -14,6 +14,7 @@ from et_worker import memory, process
 from et_worker.events import EventWriter
 from et_worker.failures import describe
 from et_worker.phases import Phases
+from et_worker.trace import Trace
 
 
 def main(argv: list[str]) -> int:
@@ -43,6 +44,7 @@ def main(argv: list[str]) -> int:
         peak_source=memory.peak_source(),
     )
     phases = Phases(events)
+    tracer = Trace()
     try:
         # Imported here: each task pulls in what it measures with, and only that.
         if request["task"] == "export":
@@ -57,6 +59,8 @@ def main(argv: list[str]) -> int:
         kind, reason = describe(error, phases.current)
         events.emit("error", kind=kind, type=type(error).__name__, reason=reason)
         return 1
+    finally:
+        events.emit("trace", **tracer.found())
     return 0
 
 

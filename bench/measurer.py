@@ -1,0 +1,196 @@
+"""Take one measurement: its environment, its program, its worker; every end is a record."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench import machine
+from bench.config import Limits
+from bench.environment import Environment, worker_env
+from bench.errors import BuildError
+from bench.ladder import Needs
+from bench.measure import WORKER_ROOT, Outcome, run_worker
+from bench.plan import Job, as_export
+from bench.programs import Program, ProgramStore, program_key
+from bench.results.record import RunFolder
+
+# glibc reads these at start; one that leaks in from the user's shell would be a different metric.
+_ALLOCATOR: dict[str, dict[str, str]] = {
+    "default": {},
+    "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"},
+}
+
+
+class Environments(Protocol):
+    """Gives the environment of a revision, building it where it must."""
+
+    def get(self, revision: str, *, needs: Needs) -> Environment:
+        """Return the environment for one side of a measurement.
+
+        Raises:
+            BuildError: if it can't be built.
+
+        """
+
+
+class Progress(Protocol):
+    """Is told what goes on during one measurement."""
+
+    def phase(self, name: str) -> None:
+        """Take note of the phase the worker entered."""
+
+    def say(self, line: str) -> None:
+        """Take note of a step beside the worker, such as an environment being built."""
+
+
+class _NoProgramError(Exception):
+    """The program a run needs could not be exported; the message says why."""
+
+
+@dataclass
+class Measurer:
+    """Measures jobs one by one, each in a fresh process.
+
+    Attributes:
+        folder: where packages, logs and scratch files of the run go.
+        environments: gives the environment of a revision.
+        programs: where exported programs are kept and found again.
+        limits: seconds and bytes after which a worker is ended.
+        progress: is told what goes on.
+    """
+
+    folder: RunFolder
+    environments: Environments
+    programs: ProgramStore
+    limits: Limits
+    progress: Progress
+    broken: dict[str, str] = field(default_factory=dict)
+    """Why a program can't be had, by export key: tried once per run, not once per method."""
+
+    def measure(self, job: Job) -> dict[str, Any]:
+        """Take one measurement and return its record, however it ended."""
+        record: dict[str, Any] = {
+            "job_key": job.key,
+            "cells": [asdict(cell) for cell in job.cells],
+            "repeat": job.repeat,
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": machine.label(),
+            "memory_cap": self.limits.memory_cap,
+            "events": [],
+        }
+        if job.unsupported:
+            return record | {"status": "unsupported", "reason": job.unsupported}
+        try:
+            exporter = self._environment(job.cells[0].exporter, "export")
+            record |= _about_exporter(exporter)
+            environment = exporter
+            if job.kind == "run":
+                environment = self._environment(job.revision, "run")
+        except BuildError as error:
+            return record | {"status": "untestable", "reason": str(error)}
+        record |= _about(environment)
+        if job.kind == "export":
+            outcome, program = self._export(job, environment)
+        else:
+            record["runtime_sha"] = environment.git_sha
+            try:
+                program = self._program(job, exporter)
+            except _NoProgramError as error:
+                return record | {"status": "failed", "reason": f"no program to run: {error}"}
+            outcome = self._start(job, environment, program.path)
+        return record | _about_outcome(outcome) | {"program": program.info if program else None}
+
+    def _program(self, job: Job, exporter: Environment) -> Program:
+        """Return the program of a run job, exporting it first where it is not in the store."""
+        if job.export_key in self.broken:
+            raise _NoProgramError(self.broken[job.export_key])
+        found = self.programs.find(self._program_key(job, exporter))
+        if found is None:
+            export = as_export(job)
+            self.progress.say(f"exporting the program first: {export.label}")
+            outcome, found = self._export(export, exporter)
+            if found is None:
+                raise _NoProgramError(f"{outcome.status}: {outcome.reason}")
+        return found
+
+    def _export(self, job: Job, environment: Environment) -> tuple[Outcome, Program | None]:
+        pte = self.programs.incoming()
+        try:
+            outcome = self._start(job, environment, pte)
+            if outcome.status == "ok":
+                info = next(e for e in reversed(outcome.events) if e["event"] == "result")
+                info = {**info, "trace": [e for e in outcome.events if e["event"] == "trace"]}
+                key = self._program_key(job, environment)
+                return outcome, self.programs.keep(key, pte, info)
+            self.broken[job.export_key] = f"{outcome.status}: {outcome.reason}"
+            return outcome, None
+        finally:
+            pte.unlink(missing_ok=True)
+
+    def _start(self, job: Job, environment: Environment, program: Path) -> Outcome:
+        scratch = self.folder.path / "work" / f"{job.key}-{os.getpid()}"
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        env = {k: v for k, v in worker_env(environment).items() if not k.startswith("MALLOC_")}
+        try:
+            outcome = run_worker(
+                environment.python,
+                {**job.request, "program": str(program)},
+                env=env | _ALLOCATOR[job.cells[0].allocator],
+                folder=scratch,
+                limits=self.limits,
+                on_phase=self.progress.phase,
+            )
+            if outcome.status != "ok":
+                logs = self.folder.path / "logs"
+                logs.mkdir(exist_ok=True)
+                shutil.copyfile(scratch / "worker.log", logs / f"{job.key}.log")
+            return outcome
+        finally:
+            shutil.rmtree(self.folder.path / "work", ignore_errors=True)
+
+    def _environment(self, revision: str, needs: Needs) -> Environment:
+        environment = self.environments.get(revision, needs=needs)
+        listing = self.folder.path / f"packages-{environment.build_key}.txt"
+        if not listing.exists():
+            shutil.copyfile(environment.packages, listing)
+        return environment
+
+    def _program_key(self, job: Job, environment: Environment) -> str:
+        return program_key(job.export_key, environment.build_key, WORKER_ROOT)
+
+
+def _about_exporter(exporter: Environment) -> dict[str, Any]:
+    return {
+        "exporter_sha": exporter.git_sha,
+        "exporter_rung": exporter.rung,
+        "exporter_why": exporter.why,
+        "exporter_build_key": exporter.build_key,
+    }
+
+
+def _about(environment: Environment) -> dict[str, Any]:
+    return {
+        "rung": environment.rung,
+        "why": environment.why,
+        "torch": environment.torch,
+        "build_key": environment.build_key,
+        "packages_hash": environment.packages_hash,
+    }
+
+
+def _about_outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "events": outcome.events,
+        "total_s": outcome.wall_s,
+        "rusage_peak_bytes": outcome.rusage_peak_bytes,
+        "sampled_peak_bytes": outcome.sampled_peak_bytes,
+        "log_tail": outcome.log_tail,
+    }
