@@ -36,6 +36,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def bisect(session: nox.Session) -> None:
+    """Find the commit that did it: `nox -s bisect -- encode_peak`, as `python -m bisect`."""
+    install(session)
+    session.run("python", "-m", "bisect", *session.posargs, success_codes=[0, 1, 3])
+
+
+@nox.session
 def env(session: nox.Session) -> None:
     """Build, list or prune environments: `nox -s env -- v1.4.1`, `-- --list`, `-- --prune`."""
     install(session)

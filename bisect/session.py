@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from bisect.driver import Bisection, Finding
@@ -34,7 +35,7 @@ from rich.markdown import Markdown
 from bench import machine
 from bench.config import Request, host
 from bench.environment import releases
-from bench.errors import Exit, RequestError
+from bench.errors import BuildError, Exit, RequestError
 from bench.measurer import Measurer
 from bench.programs import ProgramStore
 from bench.repository import Repository
@@ -207,7 +208,7 @@ class BisectSession:
         return lambda name: (name, new)
 
     def _commits(self, repository: Repository, stage: SearchRange) -> tuple[Finding, Context]:
-        bench = self.request.bench
+        bench = self._one_base(self.request.bench, stage)
         sides: Sides = lambda name: (name, None)  # noqa: E731
         if self._metric.method != "export":
             runtime = bench.runtimes[0] if bench.runtimes else f"v{bench.origin.base or _BASE}"
@@ -217,6 +218,25 @@ class BisectSession:
         if stage.note:
             self._notes.append(stage.note)
         return self._search("commits", stage, bench, sides, repository)
+
+    def _one_base(self, bench: Request, stage: SearchRange) -> Request:
+        """Lay every commit over the base that both ends take, so that none is tried out first.
+
+        One base for the whole range is also what makes its values comparable.
+        """
+        if bench.origin.base or bench.origin.rung not in ("auto", "overlay"):
+            return bench
+        ends = (stage.names[0], stage.names[-1])
+        self.revisions.resolve_all(replace(bench, exporters=ends, runtimes=None))
+        self.revisions.say = lambda line: self.console.print(f"  {line}", highlight=False)
+        try:
+            bases = {self.revisions.get(end, needs="export").base for end in ends}
+        except BuildError:
+            return bench  # the endpoint check will say so
+        kind, _, release = bases.pop().rpartition("-")[0].partition("-")
+        if bases or kind != "wheel":
+            return bench
+        return replace(bench, origin=replace(bench.origin, base=f"v{release}"))
 
     def _search(
         self,
@@ -331,5 +351,9 @@ def _cell_of(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def bisect_root() -> Path:
-    """Return where bisections are kept: in et-peak's own folder, wherever one starts."""
-    return Path(__file__).resolve().parent.parent / "results" / "bisect"
+    """Return where bisections are kept: in et-peak's own folder, wherever one starts.
+
+    The environment variable ``ET_PEAK_RESULTS`` moves it.
+    """
+    own = Path(__file__).resolve().parent.parent / "results"
+    return Path(os.environ.get("ET_PEAK_RESULTS", own)) / "bisect"

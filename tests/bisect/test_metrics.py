@@ -1,0 +1,71 @@
+from bisect.metrics import METRICS, metric_of, parts_of
+
+import pytest
+
+from bench.errors import RequestError
+from tests.results.test_rows import CELL, record
+
+EXPORT = {**CELL, "method": "export", "iterations": None, "runtime": None, "load_mode": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("encode_peak", 60.0),
+        ("encode_peak.load", 10.0),
+        ("encode_peak.first", 60.0),
+        ("encode_peak.steady", 59.0),
+        ("encode_time", 0.5),
+    ],
+)
+def test_memory_is_above_the_baseline_at_the_last_mark(name: str, value: float) -> None:
+    assert metric_of(name).value(record()) == value
+
+
+def test_an_export_phase_is_its_own_high_water_mark() -> None:
+    phases = [
+        {"event": "phase", "name": n, "seconds": 1.0, "rss_bytes": 60, "peak_bytes": p}
+        for n, p in (("build", 70), ("lower", 95))
+    ]
+    events = [{"event": "baseline", "rss_bytes": 50, "peak_bytes": 51}, *phases]
+    events.append({"event": "result", "peak_bytes": 95})
+    export = record(cells=[EXPORT], events=events)
+    assert metric_of("export_peak").value(export) == 45
+    assert metric_of("export_peak.build").value(export) == 20
+    assert metric_of("export_peak.lower").value(export) == 45
+    assert metric_of("export_peak.quantize").value(export) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("pte_size", 100), ("planned", 8), ("delegates", 3), ("undelegated", 4), ("export_time", 3.0)],
+)
+def test_what_an_export_says_of_its_program(name: str, value: float) -> None:
+    assert metric_of(name).value(record(cells=[EXPORT])) == value
+
+
+@pytest.mark.parametrize("status", ["failed", "timeout", "unsupported", "untestable"])
+def test_no_value_without_a_measurement(status: str) -> None:
+    broken = record(status=status, events=[], cells=[EXPORT], reason="x")
+    assert all(metric.value(broken) is None for metric in METRICS.values())
+
+
+def test_every_phase_that_is_listed_is_a_metric() -> None:
+    for metric in METRICS.values():
+        for part in parts_of(metric):
+            assert metric_of(f"{metric.name}.{part}").method == metric.method
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("encode_peek", "did you mean encode_peak"),
+        ("export_peak.loop", "is not one of import, build"),
+        ("encode_peak.lower", "is not one of load, first, steady"),
+        ("pte_size.lower", "pte_size has no phases"),
+        ("", "is not one of export_peak"),
+    ],
+)
+def test_refusals(name: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        metric_of(name)

@@ -1,0 +1,40 @@
+from bisect.sides import Crossing, effects, side_to_search
+
+import pytest
+
+
+def values(exporter: float, runtime: float, both: float = 0.0) -> dict[Crossing, list[float]]:
+    def near(level: float) -> list[float]:
+        return [level - 0.1, level, level + 0.1]
+
+    return {
+        ("old", "old"): near(100),
+        ("new", "old"): near(100 + exporter),
+        ("old", "new"): near(100 + runtime),
+        ("new", "new"): near(100 + exporter + runtime + both),
+    }
+
+
+@pytest.mark.parametrize(
+    ("exporter", "runtime", "side"),
+    [
+        (30, 0, "exporter"),
+        (0, 30, "runtime"),
+        (10, 30, "runtime"),
+        (-30, 5, "exporter"),
+        (0, 0, None),
+    ],
+)
+def test_the_side_that_moved(exporter: float, runtime: float, side: str | None) -> None:
+    found = effects(values(exporter, runtime))
+    assert [round(effect.size, 6) for effect in found] == [exporter, runtime]
+    assert side_to_search(found, floor=1.0) == side
+
+
+def test_a_change_below_the_floor_is_none() -> None:
+    assert side_to_search(effects(values(3, 0)), floor=5.0) is None
+
+
+def test_an_interaction_is_shared_between_the_sides() -> None:
+    exporter, runtime = effects(values(0, 0, both=20))
+    assert exporter.size == runtime.size == pytest.approx(10)

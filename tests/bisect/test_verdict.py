@@ -1,0 +1,77 @@
+import json
+from bisect.metrics import metric_of
+from bisect.verdict import Context, Named, as_json, as_markdown
+from typing import Any
+
+from tests.bisect.test_driver import History, bisect, step
+from tests.bisect.test_metrics import EXPORT
+from tests.results.test_rows import record
+
+
+def context(last: int, **changes: Any) -> Context:
+    def measured(peak: int) -> list[dict[str, Any]]:
+        events = [
+            {"event": "baseline", "rss_bytes": 50 * 10**6, "peak_bytes": 0},
+            {"event": "phase", "name": "lower", "seconds": 1, "rss_bytes": 0, "peak_bytes": peak},
+            {"event": "result", "peak_bytes": peak},
+        ]
+        return [record(cells=[EXPORT], events=events)]
+
+    names = [f"{i:010x}" for i in range(last + 1)]
+    return Context(
+        **{
+            "metric": metric_of("export_peak"),
+            "revisions": [Named(n, n * 4, f"subject {i}", "A", "2026-08-01", ("exir/a.py",))
+                          for i, n in enumerate(names)],
+            "relevant": 7,
+            "why_relevant": "they touch what was read",
+            "side": "exporter",
+            "cell": {"model": "tiny"},
+            "records": {21: measured(150 * 10**6), 22: measured(300 * 10**6)},
+            "command": "python -m bisect export_peak",
+            "wall_s": 60.0,
+            "worker_s": 55.0,
+            "environment": "here",
+            **changes,
+        }
+    )  # fmt: skip
+
+
+SCALE = 1e6
+
+
+def found() -> Any:
+    return bisect(History([v * SCALE for v in step(40, 22)], sigma=0.1 * SCALE))
+
+
+def test_json_has_the_documented_keys_and_is_json() -> None:
+    content = json.loads(json.dumps(as_json(found(), context(40))))
+    documented = {
+        *("status", "culprit", "confidence", "credible_set", "step_bytes", "step_interval"),
+        *("share_explained", "side", "candidates_total", "candidates_relevant", "probes"),
+        *("measurements", "wall_s", "cell", "good", "bad"),
+    }
+    assert documented <= set(content)
+    assert content["culprit"]["name"] == f"{22:010x}"
+    assert content["candidates_total"] == 40
+    low, high = content["step_interval"]
+    assert low <= 150e6 <= high
+
+
+def test_markdown_says_it_all() -> None:
+    text = as_markdown(found(), context(40))
+    for words in (
+        "## export_peak changed with 0000000016 subject 22",
+        "40 candidates", "7 of them can matter", "A, 2026-08-01", "files: exir/a.py",
+        "| lower | 150.0 MB | 300.0 MB | +150.0 MB |", "100% of the whole difference",
+        "the exporter that moved it", "    python -m bisect export_peak",
+    ):  # fmt: skip
+        assert words in text
+
+
+def test_no_difference_names_nobody() -> None:
+    finding = bisect(History([100e6] * 41, sigma=SCALE))
+    text, content = as_markdown(finding, context(40)), as_json(finding, context(40))
+    assert "does not differ" in text.splitlines()[0]
+    assert "###" not in text
+    assert content["culprit"] is content["confidence"] is None
