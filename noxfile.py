@@ -64,6 +64,13 @@ def readme(session: nox.Session) -> None:
 
 
 @nox.session
+def perf(session: nox.Session) -> None:
+    """Measure our own promises: `-- environments repo=PATH`, `-- steadiness`, `-- calibration`."""
+    install(session)
+    session.run("python", "-m", "bench.perf", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Run all tests; `-- -m 'not integration'` leaves out those that build environments."""
     install(session, "test")

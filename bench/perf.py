@@ -1,0 +1,134 @@
+"""``nox -s perf``: the promises of speed and steadiness, as ratios measured in one run.
+
+    nox -s perf -- environments repo=PATH   # overlay of a commit, a release's install, an export
+    nox -s perf -- steadiness               # spread of five encodes and five exports of one cell
+    nox -s perf -- calibration [--quick]    # how often the search's 95% is right
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.config import host, load
+from bench.environment import GitTree, OverlayRecipe, Store, recipe_for
+from bench.errors import EtPeakError, Exit, RequestError, choices
+from bench.measurer import Measurer
+from bench.plan import make_plan
+from bench.programs import ProgramStore
+from bench.repository import open_repository
+from bench.results.record import RunFolder
+from bench.results.rows import measurement_rows
+from bench.revision import Revisions
+from bench.values import format_seconds
+
+_RELEASE = "1.4.1"
+_COMMITS = 8
+_EXPORT = ("backend=mlx", "precision=bf16", "method=export")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one benchmark and print its table; return the exit code."""
+    what, *words = list(sys.argv[1:] if argv is None else argv) or [""]
+    try:
+        match what:
+            case "environments":
+                environments(words)
+            case "steadiness":
+                steadiness()
+            case "calibration":
+                from bisect.calibration import main as calibrate
+
+                calibrate(words)
+            case _:
+                raise choices("benchmark", what, ["environments", "steadiness", "calibration"])
+    except EtPeakError as error:
+        print(f"et-peak: {error}", file=sys.stderr)
+        return error.exit_code
+    return Exit.OK
+
+
+def environments(words: Sequence[str]) -> None:
+    """Time a new commit's overlay against a fresh install of a release, and against one export.
+
+    Raises:
+        RequestError: without ``repo=``, a clone of ExecuTorch.
+    """
+    given = [word.partition("=")[2] for word in words if word.startswith("repo=")]
+    if len(given) != 1:
+        raise RequestError("environments: give repo=PATH, a clone of ExecuTorch")
+    store = Store()
+    base = recipe_for(_RELEASE)
+    store.ensure(base, print)  # warms uv's cache, and is what the overlays are laid over
+    repository = open_repository(given[0], store.root.parent, print)
+    newest = repository.git("rev-list", "--first-parent", f"-{_COMMITS + 1}", repository.main())
+    *fresh, neighbour = newest.split()
+    with tempfile.TemporaryDirectory(dir=store.root.parent) as folder:
+        install_s = _seconds(lambda: Store(Path(folder)).ensure(base, _quiet))
+    trees = [OverlayRecipe(base, GitTree(repository.git_dir, sha), "perf") for sha in fresh]
+    store.ensure(OverlayRecipe(base, GitTree(repository.git_dir, neighbour), "perf"), _quiet)
+    new = [tree for tree in trees if store.find(tree) is None]
+    overlays = [_seconds(lambda t=tree: store.ensure(t, _quiet)) for tree in new]  # type: ignore[misc]
+    if not overlays:
+        raise RequestError("environments: every commit's overlay is there already; prune first")
+    export_s = median(_totals(_measure(_EXPORT, 1)))
+    overlay_s = median(overlays)
+    print("| step | time | ratio to an overlay |\n| --- | ---: | ---: |")
+    for name, seconds in (
+        (f"overlay of a new commit, median of {len(overlays)}", overlay_s),
+        (f"fresh environment of {_RELEASE}, packages cached", install_s),
+        ("tiny bf16 MLX export", export_s),
+    ):
+        print(f"| {name} | {format_seconds(seconds)} | {seconds / overlay_s:.1f} |")
+
+
+def steadiness() -> None:
+    """Measure cells again and again in fresh processes, and print how far the peaks spread."""
+    print("| cell | runs | spread of the peak above the baseline |\n| --- | ---: | ---: |")
+    encode = ("method=encode", "iterations=1", "backend=xnnpack")
+    for words, runs in ((encode, 5), (_EXPORT, 5)):
+        records = _measure(words, runs)
+        peaks = [measurement_rows(record)[-1]["peak_delta_bytes"] for record in records]
+        spread = (max(peaks) - min(peaks)) / median(peaks)
+        print(f"| tiny {' '.join(words)} | {runs} | {spread:.3%} |")
+
+
+def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
+    request = load([*words, f"repeats={repeats}"])
+    revisions = Revisions(Store())
+    request = revisions.resolve_all(request)
+    with tempfile.TemporaryDirectory() as folder:
+        programs = ProgramStore(revisions.store.root.parent / "programs")
+        limits = replace(request.limits, memory_cap=None)
+        out = RunFolder.create(Path(folder))
+        measurer = Measurer(out, revisions, programs, limits, _Silent())
+        return [measurer.measure(job) for job in make_plan(request, host()).jobs]
+
+
+def _totals(records: Sequence[dict[str, Any]]) -> list[float]:
+    return [float(record["total_s"]) for record in records]
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def _quiet(_line: str) -> None: ...
+
+
+class _Silent:
+    def phase(self, name: str) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+if __name__ == "__main__":
+    sys.exit(main())
