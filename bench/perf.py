@@ -1,8 +1,8 @@
 """``nox -s perf``: the promises of speed and steadiness, as ratios measured in one run.
 
-    nox -s perf -- environments repo=PATH   # overlay of a commit, a release's install, an export
-    nox -s perf -- steadiness               # spread of five encodes and five exports of one cell
-    nox -s perf -- calibration [--quick]    # how often the search's 95% is right
+nox -s perf -- environments repo=PATH   # overlay of a commit, a release's install, an export
+nox -s perf -- steadiness               # spread of five encodes and five exports of one cell
+nox -s perf -- calibration [--quick]    # how often the search's 95% is right
 """
 
 from __future__ import annotations

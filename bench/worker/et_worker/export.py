@@ -12,7 +12,7 @@ from typing import Any
 from et_worker import lowering
 from et_worker.delegation import count_delegation
 from et_worker.events import EventWriter
-from et_worker.models import load_family
+from et_worker.models import load_family, set_switches
 from et_worker.phases import Phases
 from et_worker.versions import versions
 
@@ -21,7 +21,8 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     """Export the request's model to ``request["program"]`` and emit ``baseline`` and ``result``.
 
     Args:
-        request: ``program model precision backend samples max_tokens seed``.
+        request: ``program model precision backend seed``, and what the model's family takes
+            besides (whisper: ``samples max_tokens``).
         events: where to report.
         phases: ``import build [quantize] torch.export lower to_executorch write``.
 
@@ -30,6 +31,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
 
     """
     precision = request["precision"]
+    set_switches(request["model"])
     with phases.phase("import"):
         import torch
         from executorch.exir import ExecutorchBackendConfig
@@ -47,7 +49,8 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         with phases.phase("quantize"):
             for module in modules:
                 lowering.quantize_linears(module, precision["quantize"], precision["group_size"])
-    stored = lowering.stored_dtype(modules, precision)
+    named = {method.stored for method in methods.values()} - {None}
+    stored = "+".join(sorted(named)) or lowering.stored_dtype(modules, precision)
 
     with phases.phase("torch.export"), torch.no_grad():
         programs = {

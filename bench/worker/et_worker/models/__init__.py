@@ -5,12 +5,16 @@ A family is a module with ``build``; it is imported when an export asks for it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-FAMILIES = {"whisper": "et_worker.models.whisper"}
+FAMILIES = {"whisper": "et_worker.models.whisper", "kquant": "et_worker.models.kquant"}
+
+# What a model's field says to ExecuTorch through the environment: read when it is imported.
+_SWITCHES = {"emit_direct_gguf": "ET_MLX_EMIT_DIRECT_GGUF"}
 
 
 @dataclass(frozen=True)
@@ -21,12 +25,14 @@ class Method:
         module: what to export.
         args: example inputs, a tuple of tensors.
         dynamic_shapes: as ``torch.export.export`` takes it; None when all is static.
+        stored: what the weights are stored in, where their dtypes don't say; else None.
 
     """
 
     module: Any
     args: tuple[Any, ...]
     dynamic_shapes: Mapping[str, Any] | None
+    stored: str | None = None
 
 
 class Family(Protocol):
@@ -40,11 +46,23 @@ class Family(Protocol):
         """
 
 
+def set_switches(model: Mapping[str, Any]) -> None:
+    """Set the environment variables that the model's fields stand for, as 0 or 1.
+
+    To be called before anything of ExecuTorch is imported. A variable that the user's shell has
+    set is overruled: the model's field is what the row says.
+    """
+    for field, variable in _SWITCHES.items():
+        if field in model:
+            os.environ[variable] = "1" if model[field] else "0"
+
+
 def load_family(name: str) -> Family:
     """Import a family.
 
     Raises:
         ValueError: there is none of that name.
+        UnsupportedError: this ExecuTorch lacks what the family is made of.
 
     """
     if name not in FAMILIES:
