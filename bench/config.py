@@ -15,6 +15,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from bench import fit
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
@@ -23,8 +24,8 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 GROUPS = ("model", "precision", "backend", "method", "runner")
 # The order of a person, small to large, for help and tables alike.
 ORDER = (
-    *("tiny", "base", "small", "medium", "large-v3"),
-    *("fp32", "fp16", "bf16", "int8", "int4"),
+    *("tiny", "base", "small", "medium", "large-v3", "kquant"),
+    *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k"),
     *("auto", "xnnpack", "mlx", "portable"),
     *("export", "encode", "decode"),
 )
@@ -137,12 +138,16 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     """
     given = split_overrides(overrides)
     base = compose_one([], conf)
+    given = _with_defaults(given, base, conf)
     axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
     text = {name: given.get(name, _text(base[name])) for name in VALUES}
     for name in _SINGLE:
         if name not in _PATHS and "," in text[name]:
             raise RequestError(f"{name}: takes one value, not a list ({text[name]!r})")
     combos = tuple(_combinations(axes, given, conf))
+    models = [combo.model for combo in combos]
+    fit.check_methods(models, axes["method"])
+    fit.check_precisions(models, {combo.precision["name"]: combo.precision for combo in combos})
     commits = parse_list("commit", text["commit"])
     exporters = parse_list("exporter", text["exporter"]) if text["exporter"] else commits
     runtimes = None
@@ -155,7 +160,10 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     iterations = [
         parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])
     ]
-    low, high = _sample_bounds(combos)
+    bounds = fit.sample_bounds(models)
+    if bounds is None and "samples" in given:
+        raise RequestError(f"samples: {models[0]['name']} takes no waveform")
+    low, high = bounds or (1, None)
     return Request(
         choices=combos,
         methods=tuple(axes["method"]),
@@ -204,6 +212,17 @@ def compose_one(overrides: Sequence[str], conf: Path = CONF) -> DictConfig:
         raise RequestError(f"{' '.join(overrides)}: {words[:200]}") from None
 
 
+def _with_defaults(given: Mapping[str, str], base: DictConfig, conf: Path) -> dict[str, str]:
+    """Add to what was given what the chosen models mean by default."""
+    names = _group_values("model", given, base, conf)
+    models: list[Any] = [
+        OmegaConf.to_container(OmegaConf.load(conf / "model" / f"{name}.yaml")) for name in names
+    ]
+    usual = {name: _text(base[name]) for name in VALUES}
+    usual |= {name: ",".join(_group_values(name, {}, base, conf)) for name in GROUPS}
+    return {**fit.common_defaults(models, given, usual), **given}
+
+
 def _group_values(group: str, given: Mapping[str, str], base: DictConfig, conf: Path) -> list[str]:
     valid = group_choices(group, conf)
     swept = base.hydra.sweeper.params or {}
@@ -240,16 +259,15 @@ def _change(config: DictConfig, key: str, value: str) -> None:
     if old is None or leaf == "name" or OmegaConf.is_config(old):
         valid = [k for k, v in config[group].items() if k != "name" and not OmegaConf.is_config(v)]
         raise choices(group, leaf, [str(k) for k in valid])
-    new: Any = parse_int(key, value, 1) if isinstance(old, int) else value
+    if isinstance(old, bool):
+        if value not in ("true", "false"):
+            raise choices(key, value, ["true", "false"])
+        new: Any = value == "true"
+    else:
+        new = parse_int(key, value, 1) if isinstance(old, int) else value
     OmegaConf.update(config, key, new)
     if group == "model":
-        config.model.name = f"{config.model.name}[{leaf}={new}]"
-
-
-def _sample_bounds(combos: Sequence[Choice]) -> tuple[int, int]:
-    """Bounds that every chosen model accepts."""
-    bounds = [combo.model["samples"] for combo in combos]
-    return max(b["min"] for b in bounds), min(b["max"] for b in bounds)
+        config.model.name = f"{config.model.name}[{leaf}={value}]"
 
 
 def _text(value: Any) -> str:

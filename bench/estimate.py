@@ -15,6 +15,8 @@ _EXPORT = {"xnnpack": (20.0, 8.0), "mlx": (12.0, 1.5), "portable": (12.0, 1.0)}
 # Seconds per execution and million encoder parameters; a portable kernel is no GEMM library.
 _EXECUTE = {"xnnpack": 0.03, "mlx": 0.01, "portable": 5.0}
 _START_S = 6.0
+# Seconds of a k-quant export: fixed + per million weights, repacked several times in older revisions.
+_EXPORT_KQUANT = (9.0, 0.015)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
         return measured
     model = job.request["model"]
     backend = job.cells[0].backend
+    if model["family"] == "kquant":
+        width, rows = int(model["width"]), int(model["vocab"])
+        weights = width * (rows + width * int(model["layers"]))
+        return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * weights / 1e6
     if job.kind == "export":
         fixed, per_block = _EXPORT[backend]
         blocks = int(model["n_audio_layer"]) + int(model["n_text_layer"])

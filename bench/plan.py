@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, Literal
 
 from bench.config import Choice, Request
+from bench.fit import ABOUT, misfit
 
 Kind = Literal["export", "run"]
 
@@ -30,7 +31,8 @@ class Cell:
     method: str
     iterations: int | None
     """Executions in one process after which the row is taken; None for an export."""
-    samples: int
+    samples: int | None
+    """Waveform length; None for a model without one."""
     runner: str
     load_mode: str
     allocator: str
@@ -116,7 +118,8 @@ def make_plan(request: Request, host: str) -> Plan:
             jobs.extend(_export_jobs(request, choice, exporter))
         runtimes = request.runtimes or (exporter,)
         runs = [method for method in request.methods if method != "export"]
-        for runtime, method, samples in product(runtimes, runs, request.samples):
+        lengths = request.samples if "samples" in choice.model else (None,)
+        for runtime, method, samples in product(runtimes, runs, lengths):
             jobs.extend(_run_jobs(request, choice, exporter, runtime, method, samples, host))
     return Plan(tuple(jobs))
 
@@ -128,21 +131,21 @@ def recipe_of(choice: Choice) -> Mapping[str, Any] | None:
 
 
 def _export_request(request: Request, choice: Choice) -> dict[str, Any]:
-    model = {key: value for key, value in choice.model.items() if key != "samples"}
-    return {
+    content = {
         "task": "export",
-        "model": model,
+        "model": {key: value for key, value in choice.model.items() if key not in ABOUT},
         "precision": {"name": choice.precision["name"], **(recipe_of(choice) or {})},
         "backend": {"name": choice.backend["name"]},
-        "samples": choice.model["samples"]["max"],
-        "max_tokens": request.max_tokens,
         "seed": request.seed,
     }
+    if "samples" in choice.model:  # a waveform to encode, and with it a cache to decode into
+        content |= {"samples": choice.model["samples"]["max"], "max_tokens": request.max_tokens}
+    return content
 
 
 def _export_jobs(request: Request, choice: Choice, exporter: str) -> Iterator[Job]:
     content = _export_request(request, choice)
-    cell = _cell(request, choice, "export", None, content["samples"], exporter, None, content)
+    cell = _cell(request, choice, "export", None, content.get("samples"), exporter, None, content)
     for repeat in range(request.repeats):
         yield Job(
             "export",
@@ -160,7 +163,7 @@ def _run_jobs(
     exporter: str,
     runtime: str,
     method: str,
-    samples: int,
+    samples: int | None,
     host: str,
 ) -> Iterator[Job]:
     export = _export_request(request, choice)
@@ -195,7 +198,7 @@ def _cell(
     choice: Choice,
     method: str,
     iterations: int | None,
-    samples: int,
+    samples: int | None,
     exporter: str,
     runtime: str | None,
     content: Mapping[str, Any],
@@ -230,7 +233,7 @@ def as_export(job: Job) -> Job:
             "iterations": None,
             "runtime": None,
             "load_mode": "",
-            "samples": content["samples"],
+            "samples": content.get("samples"),
             "key": digest([content, None, cell.exporter, None, cell.allocator, cell.runner]),
         }
     )
@@ -238,8 +241,9 @@ def as_export(job: Job) -> Job:
 
 
 def _no_recipe(choice: Choice) -> str | None:
-    if recipe_of(choice) is not None:
-        return None
+    unfit = misfit(choice.model, choice.precision)
+    if unfit or recipe_of(choice) is not None:
+        return unfit
     return (
         f"{choice.backend['name']} has no {choice.precision['name']} recipe "
         f"({', '.join(choice.backend['precisions'])})"

@@ -40,7 +40,8 @@ def probe(metric: str, words: Sequence[str]) -> int:
     bench = replace(request.bench, origin=origin, exporters=("HEAD",))
     revisions = Revisions(Store())
     if chosen.method != "export" and bench.runtimes is None:
-        bench = replace(bench, runtimes=(f"v{origin.base or '1.4.1'}",))
+        base = (origin.base or "1.4.1").removeprefix("v")
+        bench = replace(bench, runtimes=(f"v{base}",))
     bench = revisions.resolve_all(bench)
     revisions.say = lambda line: print(line, file=sys.stderr)
     folder = RunFolder.create(bisect_root() / "probes")

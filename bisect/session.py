@@ -103,7 +103,7 @@ class BisectSession:
     def _releases(self, stage: SearchRange) -> tuple[Finding, Context]:
         """Search the releases, their exporters on one torch; then the commits in between."""
         bench = self.request.bench
-        base = bench.origin.base or _BASE
+        base = (bench.origin.base or _BASE).removeprefix("v")
         origin = replace(bench.origin, rung="overlay", base=base)
         sides: Sides = lambda name: (name, None)  # noqa: E731
         if self._metric.method != "export":
@@ -211,7 +211,8 @@ class BisectSession:
         bench = self._one_base(self.request.bench, stage)
         sides: Sides = lambda name: (name, None)  # noqa: E731
         if self._metric.method != "export":
-            runtime = bench.runtimes[0] if bench.runtimes else f"v{bench.origin.base or _BASE}"
+            base = (bench.origin.base or _BASE).removeprefix("v")
+            runtime = bench.runtimes[0] if bench.runtimes else f"v{base}"
             sides = lambda name: (name, runtime)  # noqa: E731
             self._side = "exporter"
             self._notes.append(f"Programs of every commit ran on the runtime of {runtime}.")

@@ -142,9 +142,11 @@ def build_source(recipe: SourceRecipe, folder: Path, say: Say, installer: Instal
     what = "the build's requirements"
     installer.install(steps.commands, python, wanted, what=what, cpu_index=torch.cpu_index)
     variables = build_variables(build, os.environ, python)
+    steps.commands.note(f"CMAKE_ARGS={variables['CMAKE_ARGS']}")
     for words in build.commands:
         command = [word.format(python=python) for word in words]
-        say(f"building {recipe.label} from source: {shlex.join(words)} (log: {steps.commands.log})")
+        shown = shlex.join(word.format(python="python") for word in words)
+        say(f"building {recipe.label} from source: {shown} (log: {steps.commands.log})")
         steps.run(f"building {recipe.label} from source", source, command, variables)
     alone = recipe.without_dependencies
     if alone:

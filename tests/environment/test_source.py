@@ -77,7 +77,7 @@ def clone(tmp_path, monkeypatch):
     }.items():
         (made.path / name).write_text(text)
     made.good = made.commit("a package")
-    (made.path / "small.c").write_text(LOUD + SMALL.replace("answer() *", "answr() *"))
+    (made.path / "small.c").write_text(LOUD + SMALL.replace("return PyLong", "retrun PyLong"))
     made.bad = made.commit("a slip")
     return made
 
@@ -130,13 +130,13 @@ def test_what_does_not_compile_is_said_with_the_line(clone, build, tmp_path):
     with pytest.raises(BuildError) as caught:
         ensure(clone, clone.bad, build, tmp_path)
     message = str(caught.value)
-    assert "answr" in message
-    assert "small.c:" in message or "undefined" in message
+    assert "small.c:" in message
+    assert "error:" in message
     assert "\n" not in message
     log = tmp_path / "store"
     (kept,) = log.glob("source-*/build.log")
     assert str(kept) in message
-    assert "answr" in kept.read_text()
+    assert "retrun" in kept.read_text()
 
 
 def test_a_submodule_that_cannot_be_fetched_is_said(clone, build, tmp_path):
