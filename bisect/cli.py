@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import shutil
 import signal
 import sys
 from bisect.metrics import METRICS, parts_of
@@ -114,6 +115,10 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
         console.print(f"bisection {folder.id}: {request.metric.meaning}", highlight=False)
         try:
             return BisectSession(request, revisions, folder, console).run()
+        except RequestError:
+            if not folder.records():  # nothing between good and bad: no bisection was begun
+                shutil.rmtree(folder.path, ignore_errors=True)
+            raise
         except KeyboardInterrupt:
             print(
                 "et-peak: interrupted; what was measured is kept. "

@@ -1,0 +1,94 @@
+"""What goes with what: a model's own defaults, methods, precisions and sample bounds. Pure.
+
+All of it is said by the files of ``conf/``. A model may have ``methods`` and ``precisions`` (what
+it takes; without them, anything), ``samples`` (bounds of its waveform; without them, it has none)
+and ``usual`` (what is meant where the user gives nothing; ``defaults`` is Hydra's own word). A precision may have ``families``
+(the only ones it is for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.errors import RequestError, choices
+
+ABOUT = ("samples", "methods", "precisions", "usual")
+"""Fields of a model that say how to ask for it, and nothing about what is measured."""
+
+Model = Mapping[str, Any]
+
+
+def common_defaults(
+    models: Sequence[Model], given: Mapping[str, str], usual: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what the models' ``usual`` add to what was given.
+
+    Args:
+        models: the chosen ones.
+        given: by the user; never overruled.
+        usual: the defaults of everything for which a model has none of its own.
+
+    Raises:
+        RequestError: the models differ in one that was not given.
+
+    """
+    own: list[Mapping[str, Any]] = [model.get("usual", {}) for model in models]
+    added: dict[str, str] = {}
+    for key in dict.fromkeys(key for defaults in own for key in defaults):
+        if key in given:
+            continue
+        values = [str(defaults.get(key, usual[key])) for defaults in own]
+        if len(set(values)) > 1:
+            each = ", ".join(f"{m['name']}: {v}" for m, v in zip(models, values, strict=True))
+            raise RequestError(f"{key}: the models' defaults differ ({each}); give {key}=")
+        added[key] = values[0]
+    return added
+
+
+def check_methods(models: Sequence[Model], methods: Sequence[str]) -> None:
+    """Refuse a method that a model does not have.
+
+    Raises:
+        RequestError: with the methods that it does have.
+
+    """
+    for model in models:
+        for method in methods:
+            if method not in model.get("methods", methods):
+                raise choices(f"method of {model['name']}", method, list(model["methods"]))
+
+
+def check_precisions(
+    models: Sequence[Model], precisions: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Refuse a precision that none of the models takes; one that some take is no error.
+
+    Raises:
+        RequestError: with the reason of the first model.
+
+    """
+    for precision in precisions.values():
+        reasons = [misfit(model, precision) for model in models]
+        if all(reasons):
+            raise RequestError(f"precision: {reasons[0]}")
+
+
+def misfit(model: Model, precision: Mapping[str, Any]) -> str | None:
+    """Say why the model does not come in the precision; None where it does."""
+    name = precision["name"]
+    takes = model.get("precisions")
+    if takes is not None and name not in takes:
+        return f"{model['name']} takes {', '.join(takes)}, not {name}"
+    families = precision.get("families")
+    if families is not None and model["family"] not in families:
+        return f"{name} is for {', '.join(families)} models; {model['name']} is {model['family']}"
+    return None
+
+
+def sample_bounds(models: Sequence[Model]) -> tuple[int, int] | None:
+    """Return the bounds that every model with a waveform accepts; None where there is none."""
+    bounds = [model["samples"] for model in models if "samples" in model]
+    if not bounds:
+        return None
+    return max(b["min"] for b in bounds), min(b["max"] for b in bounds)

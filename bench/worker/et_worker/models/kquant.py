@@ -1,0 +1,86 @@
+"""A decoder-like stack of linears whose weights are GGUF k-quants; one method, ``forward``.
+
+Tokens are embedded, pass ``layers`` square linears (each behind a norm, with a residual), and the
+head is the embedding's own weight once more: one weight, two users. It is no language model: there
+is no attention, as the question is what quantised weights cost an export. The weights are
+random blocks in the formats' real bytes, held by ExecuTorch's own ``ExportableGGUFTensor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Tensor, nn
+
+from et_worker.failures import UnsupportedError
+from et_worker.models import Method
+from et_worker.models.kquant_blocks import fill_random, row_bytes
+
+try:
+    from executorch.extension.llm.export.gguf import ExportableGGUFTensor
+except ImportError as error:
+    if not (error.name or "").startswith("executorch"):
+        raise
+    raise UnsupportedError("this ExecuTorch has no GGUF k-quant weights (1.4 and later)") from error
+try:  # imported for what it registers: how MLX lowers these weights
+    import executorch.backends.mlx.custom_kernel_ops.gguf.patterns  # noqa: F401
+except ImportError as error:
+    if not (error.name or "").startswith("executorch"):
+        raise
+    raise UnsupportedError(f"MLX's exporter of GGUF weights lacks {error.name}") from error
+
+
+class Stack(nn.Module):  # type: ignore[misc]
+    """Embedding, linears, and the embedding again as the head."""
+
+    def __init__(self, embedding: nn.Parameter, linears: list[nn.Linear]) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.linears = nn.ModuleList(linears)
+        width, dtype = embedding.shape[1], embedding.dtype
+        self.norms = nn.ModuleList(nn.RMSNorm(width, dtype=dtype) for _ in linears)
+        self.last_norm = nn.RMSNorm(width, dtype=dtype)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Map i64 ``[1, T]`` to logits ``[1, T, vocab]`` in the compute type."""
+        x = F.embedding(tokens, self.embedding)
+        for norm, linear in zip(self.norms, self.linears, strict=True):
+            x = x + linear(norm(x))
+        return F.linear(self.last_norm(x), self.embedding)
+
+
+def build(request: Mapping[str, Any]) -> dict[str, Method]:
+    """Return ``forward``; see :class:`et_worker.models.Family`.
+
+    ``request["model"]`` has ``layers``, ``width``, ``vocab``, ``max_sequence`` (the bound of the
+    dynamic length, in tokens) and ``equal_groups`` (see :func:`fill_random`).
+    """
+    model, kind = request["model"], request["precision"]["weights"]
+    dtype = getattr(torch, request["precision"]["compute"])
+    rng = np.random.default_rng(request["seed"])
+    width = model["width"]
+
+    def weight(rows: int) -> nn.Parameter:
+        # The memory is torch's own, so that an exporter that lets go of a weight does free it.
+        raw = torch.empty(rows, row_bytes(kind, width), dtype=torch.uint8)
+        fill_random(raw.numpy(), kind, width**-0.5, rng, model["equal_groups"])
+        try:
+            tensor = ExportableGGUFTensor.from_raw(raw, kind, dtype)
+        except NotImplementedError as error:
+            raise UnsupportedError(f"this ExecuTorch has no {kind} weights: {error}") from error
+        return nn.Parameter(tensor, requires_grad=False)
+
+    def linear() -> nn.Linear:
+        layer = nn.Linear(width, width, bias=False, device="meta")
+        layer.weight = weight(width)
+        return layer
+
+    stack = Stack(weight(model["vocab"]), [linear() for _ in range(model["layers"])])
+    length = model["max_sequence"]
+    shapes = {"tokens": {1: torch.export.Dim("tokens", min=1, max=length)}} if length > 1 else None
+    example = torch.zeros(1, min(2, length), dtype=torch.int64)
+    return {"forward": Method(stack.eval().requires_grad_(False), (example,), shapes, kind)}
