@@ -160,10 +160,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     iterations = [
         parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])
     ]
-    bounds = fit.sample_bounds(models)
-    if bounds is None and "samples" in given:
-        raise RequestError(f"samples: {models[0]['name']} takes no waveform")
-    low, high = bounds or (1, None)
+    low, high = fit.sample_bounds(models, given="samples" in given)
     return Request(
         choices=combos,
         methods=tuple(axes["method"]),
@@ -259,13 +256,7 @@ def _change(config: DictConfig, key: str, value: str) -> None:
     if old is None or leaf == "name" or OmegaConf.is_config(old):
         valid = [k for k, v in config[group].items() if k != "name" and not OmegaConf.is_config(v)]
         raise choices(group, leaf, [str(k) for k in valid])
-    if isinstance(old, bool):
-        if value not in ("true", "false"):
-            raise choices(key, value, ["true", "false"])
-        new: Any = value == "true"
-    else:
-        new = parse_int(key, value, 1) if isinstance(old, int) else value
-    OmegaConf.update(config, key, new)
+    OmegaConf.update(config, key, fit.field_value(key, old, value))
     if group == "model":
         config.model.name = f"{config.model.name}[{leaf}={value}]"
 

@@ -15,7 +15,7 @@ _EXPORT = {"xnnpack": (20.0, 8.0), "mlx": (12.0, 1.5), "portable": (12.0, 1.0)}
 # Seconds per execution and million encoder parameters; a portable kernel is no GEMM library.
 _EXECUTE = {"xnnpack": 0.03, "mlx": 0.01, "portable": 5.0}
 _START_S = 6.0
-# Seconds of a k-quant export: fixed + per million weights, repacked several times in older revisions.
+# Seconds of a k-quant export: fixed + per million weights; older revisions repack them four times.
 _EXPORT_KQUANT = (9.0, 0.015)
 
 

@@ -1,9 +1,12 @@
 """What goes with what: a model's own defaults, methods, precisions and sample bounds. Pure.
 
-All of it is said by the files of ``conf/``. A model may have ``methods`` and ``precisions`` (what
-it takes; without them, anything), ``samples`` (bounds of its waveform; without them, it has none)
-and ``usual`` (what is meant where the user gives nothing; ``defaults`` is Hydra's own word). A precision may have ``families``
-(the only ones it is for).
+All of it is said by the files of ``conf/``. A model may have
+
+* ``methods`` and ``precisions``: what it takes; without them, anything;
+* ``samples``: the bounds of its waveform; without them, it has none;
+* ``usual``: what is meant where the user gives nothing (``defaults`` is Hydra's own word).
+
+A precision may have ``families``: the only ones it is for.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.errors import RequestError, choices
+from bench.values import parse_int
 
 ABOUT = ("samples", "methods", "precisions", "usual")
 """Fields of a model that say how to ask for it, and nothing about what is measured."""
@@ -59,9 +63,7 @@ def check_methods(models: Sequence[Model], methods: Sequence[str]) -> None:
                 raise choices(f"method of {model['name']}", method, list(model["methods"]))
 
 
-def check_precisions(
-    models: Sequence[Model], precisions: Mapping[str, Mapping[str, Any]]
-) -> None:
+def check_precisions(models: Sequence[Model], precisions: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a precision that none of the models takes; one that some take is no error.
 
     Raises:
@@ -86,9 +88,30 @@ def misfit(model: Model, precision: Mapping[str, Any]) -> str | None:
     return None
 
 
-def sample_bounds(models: Sequence[Model]) -> tuple[int, int] | None:
-    """Return the bounds that every model with a waveform accepts; None where there is none."""
+def sample_bounds(models: Sequence[Model], *, given: bool) -> tuple[int, int | None]:
+    """Return the bounds that every model with a waveform accepts; any length where there is none.
+
+    Raises:
+        RequestError: ``given``, a length was asked for, but no model has a waveform.
+
+    """
     bounds = [model["samples"] for model in models if "samples" in model]
     if not bounds:
-        return None
+        if given:
+            raise RequestError(f"samples: {models[0]['name']} takes no waveform")
+        return 1, None
     return max(b["min"] for b in bounds), min(b["max"] for b in bounds)
+
+
+def field_value(key: str, old: object, text: str) -> Any:
+    """Parse what a field such as ``model.layers`` is set to, as the type that it has.
+
+    Raises:
+        RequestError: if it is no value of that type.
+
+    """
+    if isinstance(old, bool):
+        if text not in ("true", "false"):
+            raise choices(key, text, ["true", "false"])
+        return text == "true"
+    return parse_int(key, text, 1) if isinstance(old, int) else text

@@ -203,17 +203,25 @@ def test_says_at_once_that_nothing_changed(bisect: Any, history: History, tmp_pa
 def test_under_plain_git(history: History, cache: Path, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", str(history.root), str(clone))
-    git(clone, "bisect", "start", history.sha["hold 150 MB"], history.sha["harmless 9"])
     words = ["probe", "export_peak", "threshold=150MB", "backend=mlx", "base=v1.4.1", *SMALL]
-    done = subprocess.run(
-        ["git", "bisect", "run", sys.executable, "-m", "bisect", *words],
-        cwd=clone,
-        env=os.environ
-        | {"ET_PEAK_CACHE": str(cache), "ET_PEAK_RESULTS": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert f"{history.sha['hold 150 MB']} is the first bad commit" in done.stdout, (
-        done.stdout + done.stderr
-    )
+    probe = [sys.executable, "-m", "bisect", *words]
+    env = os.environ | {
+        "ET_PEAK_CACHE": str(cache),
+        "ET_PEAK_RESULTS": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=clone, env=env, capture_output=True, text=True, check=False
+        )
+
+    git(clone, "checkout", "--quiet", history.sha["cannot be imported"])
+    skipped = run(*probe)
+    assert skipped.returncode == 125, skipped.stdout + skipped.stderr
+    slip = run(*probe, "threshold=1MB")
+    assert slip.returncode == 255  # no verdict on the commit: git's search ends
+    git(clone, "bisect", "start", history.sha["hold 150 MB"], history.sha["harmless 12"])
+    done = run("git", "bisect", "run", *probe)
+    first_bad = f"{history.sha['hold 150 MB']} is the first bad commit"
+    assert first_bad in done.stdout, done.stdout + done.stderr

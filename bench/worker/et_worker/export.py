@@ -49,7 +49,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         with phases.phase("quantize"):
             for module in modules:
                 lowering.quantize_linears(module, precision["quantize"], precision["group_size"])
-    named = {method.stored for method in methods.values()} - {None}
+    named = {method.stored for method in methods.values() if method.stored}
     stored = "+".join(sorted(named)) or lowering.stored_dtype(modules, precision)
 
     with phases.phase("torch.export"), torch.no_grad():
