@@ -37,6 +37,8 @@ def test_quantized_weights_count_as_their_bits() -> None:
     linear = Weight("float32", 1000, quantized=True)
     assert stored_dtype([module(linear, Weight("float32", 200))], int4) == "float32+int4"
     assert stored_dtype([module(linear, Weight("float32", 100))], int4) == "int4+float32"
+    # However little of it there is: it is what was asked for.
+    assert stored_dtype([module(linear, Weight("float32", 9000))], int4) == "float32+int4"
 
 
 def test_a_shared_weight_counts_once() -> None:

@@ -118,7 +118,8 @@ def stored_dtype(modules: list[Any], precision: Mapping[str, Any]) -> str:
     """Name what the weights are stored in, most bytes first: ``bfloat16``, ``int8+float32``.
 
     Counted over parameters and buffers, each once; a dtype with less than a tenth of the bytes is
-    left out (norms, the mel basis). Quantized linears count as their bits, whatever the container.
+    left out (norms, the mel basis). Quantized linears count as their bits, whatever the container,
+    and are always named: in a small model the embedding outweighs them ten to one.
     """
     tensors = {
         id(tensor): tensor
@@ -126,16 +127,20 @@ def stored_dtype(modules: list[Any], precision: Mapping[str, Any]) -> str:
         for tensor in (*module.parameters(), *module.buffers())
     }
     sizes: Counter[str] = Counter()
+    quantized: str | None = None
     for tensor in tensors.values():
         if hasattr(tensor, _QUANTIZED):
             bits, _ = SCHEMES[precision["quantize"]]
-            sizes[f"int{bits}"] += tensor.numel() * bits // 8
+            quantized = f"int{bits}"
+            sizes[quantized] += tensor.numel() * bits // 8
         else:
             sizes[str(tensor.dtype).removeprefix("torch.")] += (
                 tensor.numel() * tensor.element_size()
             )
     least = sum(sizes.values()) * _STORED_SHARE
-    return "+".join(name for name, size in sizes.most_common() if size >= least)
+    return "+".join(
+        name for name, size in sizes.most_common() if size >= least or name == quantized
+    )
 
 
 def compute_dtype(precision: Mapping[str, Any]) -> str:
