@@ -221,21 +221,21 @@ class BisectSession:
         return self._search("commits", stage, bench, sides, repository)
 
     def _one_base(self, bench: Request, stage: SearchRange) -> Request:
-        """Lay every commit over the base that both ends take, so that none is tried out first.
+        """Lay every commit over the base that bad takes, so that none is tried out first.
 
-        One base for the whole range is also what makes its values comparable.
+        One base, and so one torch, for the whole range is also what makes its values comparable.
         """
         if bench.origin.base or bench.origin.rung not in ("auto", "overlay"):
             return bench
-        ends = (stage.names[0], stage.names[-1])
-        self.revisions.resolve_all(replace(bench, exporters=ends, runtimes=None))
+        bad = stage.names[-1]
+        self.revisions.resolve_all(replace(bench, exporters=(bad,), runtimes=None))
         self.revisions.say = lambda line: self.console.print(f"  {line}", highlight=False)
         try:
-            bases = {self.revisions.get(end, needs="export").base for end in ends}
+            base = self.revisions.get(bad, needs="export").base
         except BuildError:
             return bench  # the endpoint check will say so
-        kind, _, release = bases.pop().rpartition("-")[0].partition("-")
-        if bases or kind != "wheel":
+        kind, _, release = base.rpartition("-")[0].partition("-")
+        if kind != "wheel":
             return bench
         return replace(bench, origin=replace(bench.origin, base=f"v{release}"))
 

@@ -124,6 +124,7 @@ _CELL_COLUMNS = (
     *("runner", "exporter", "runtime", "allocator"),
 )
 _RECORD_COLUMNS = (
-    *("exporter_sha", "runtime_sha", "rung", "torch", "status", "reason", "repeat"),
+    *("exporter_sha", "runtime_sha", "rung", "why", "torch", "status", "reason", "repeat"),
+    *("exporter_rung", "exporter_why", "exporter_build_key"),
     *("total_s", "machine", "started_at", "build_key", "packages_hash"),
 )

@@ -40,6 +40,9 @@ MEASUREMENTS = (
     Column("runtime", "string", "revision that ran the program; empty for an export"),
     Column("runtime_sha", "string", "its commit"),
     Column("rung", "string", "how the environment was made: wheel, overlay, nightly, source"),
+    Column("why", "string", "why this rung, and on which base"),
+    Column("exporter_rung", "string", "how the exporter's environment was made"),
+    Column("exporter_why", "string", "why that rung, and on which base"),
     Column("torch", "string", "torch build of the environment"),
     Column("allocator", "string", "malloc settings of the process"),
     Column("load_mode", "string", "how the program's file was loaded"),
@@ -68,6 +71,7 @@ MEASUREMENTS = (
     Column("started_at", "string", "UTC", published=False),
     Column("cell_key", "string", "hash of all that decides what was measured"),
     Column("build_key", "string", "hash of all that decides the environment's content"),
+    Column("exporter_build_key", "string", "the same for the environment that exported"),
     Column("packages_hash", "string", "hash of the environment's installed packages"),
 )
 
