@@ -252,6 +252,9 @@ def _change(config: DictConfig, key: str, value: str) -> None:
     A `tiny` with other dimensions is no `tiny`: no table may show it as one.
     """
     group, _, leaf = key.partition(".")
+    if group not in ("model", "runner"):
+        # Nothing in a table would tell such a cell from the plain one.
+        raise RequestError(f"{key}: fields of model and runner can be changed, not of {group}")
     old = OmegaConf.select(config, key)
     if old is None or leaf == "name" or OmegaConf.is_config(old):
         valid = [k for k, v in config[group].items() if k != "name" and not OmegaConf.is_config(v)]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import psutil
 
@@ -93,11 +93,12 @@ def run_worker(
         )
     kills = oom_kills()
     watch = _Watch(process, limits, began)
-    phases = _PhaseReader(events_path, on_phase)
     try:
-        while not watch.finished():
-            phases.poll()
-            time.sleep(_POLL_S)
+        with events_path.open("rb") as file:
+            phases = _PhaseReader(file, on_phase)
+            while not watch.finished():
+                phases.poll()
+                time.sleep(_POLL_S)
     finally:  # also on KeyboardInterrupt: no worker outlives its controller
         watch.kill_group()
         watch.reap()
@@ -195,8 +196,8 @@ class _Watch:
 class _PhaseReader:
     """Tells each phase the worker enters, while it runs."""
 
-    def __init__(self, path: Path, on_phase: Callable[[str], None]) -> None:
-        self._file = path.open("rb")
+    def __init__(self, file: BinaryIO, on_phase: Callable[[str], None]) -> None:
+        self._file = file
         self._on_phase = on_phase
         self._rest = b""
 

@@ -51,6 +51,11 @@ class Progress(Protocol):
 class _NoProgramError(Exception):
     """The program a run needs could not be exported; the message says why."""
 
+    @property
+    def status(self) -> str:
+        """Return what its cells are: what can't be exported here can't be run here either."""
+        return "unsupported" if str(self).startswith("unsupported: ") else "failed"
+
 
 @dataclass
 class Measurer:
@@ -101,16 +106,16 @@ class Measurer:
             try:
                 program = self._program(job, exporter)
             except _NoProgramError as error:
-                return record | {"status": "failed", "reason": f"no program to run: {error}"}
+                return record | {"status": error.status, "reason": f"no program to run: {error}"}
             outcome = self._start(job, environment, program.path)
         return record | _about_outcome(outcome) | {"program": program.info if program else None}
 
     def _program(self, job: Job, exporter: Environment) -> Program:
         """Return the program of a run job, exporting it first where it is not in the store."""
-        if job.export_key in self.broken:
-            raise _NoProgramError(self.broken[job.export_key])
         found = self.programs.find(self._program_key(job, exporter))
         if found is None:
+            if job.export_key in self.broken:
+                raise _NoProgramError(self.broken[job.export_key])
             export = as_export(job)
             self.progress.say(f"exporting the program first: {export.label}")
             outcome, found = self._export(export, exporter)

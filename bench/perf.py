@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -105,10 +104,13 @@ def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
     request = revisions.resolve_all(request)
     with tempfile.TemporaryDirectory() as folder:
         programs = ProgramStore(revisions.store.root.parent / "programs")
-        limits = replace(request.limits, memory_cap=None)
         out = RunFolder.create(Path(folder))
-        measurer = Measurer(out, revisions, programs, limits, _Silent())
-        return [measurer.measure(job) for job in make_plan(request, host()).jobs]
+        measurer = Measurer(out, revisions, programs, request.limits, _Silent())
+        records = [measurer.measure(job) for job in make_plan(request, host()).jobs]
+    for record in records:
+        if record["status"] != "ok":
+            raise EtPeakError(f"{record['status']}: {record['reason']}")
+    return records
 
 
 def _totals(records: Sequence[dict[str, Any]]) -> list[float]:

@@ -33,6 +33,9 @@ class Cell:
     """Executions in one process after which the row is taken; None for an export."""
     samples: int | None
     """Waveform length; None for a model without one."""
+    max_tokens: int | None
+    """Length of the decoder's static KV cache; None for a model without one."""
+    seed: int
     runner: str
     load_mode: str
     allocator: str
@@ -40,7 +43,7 @@ class Cell:
     runtime: str | None
     """Revision that runs the program; None for an export."""
     key: str
-    """Hash of all that decides what is measured, sizes and seed included."""
+    """Hash of what is asked for, sizes and seed included; environment and machine are not."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +216,8 @@ def _cell(
         method=method,
         iterations=iterations,
         samples=samples,
+        max_tokens=request.max_tokens if "samples" in choice.model else None,
+        seed=request.seed,
         runner=choice.runner["name"],
         load_mode="" if iterations is None else choice.runner["load_mode"],
         allocator=request.allocator,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bench.plan import digest
 from bench.results.record import write_whole
 
@@ -62,6 +64,10 @@ class ProgramStore:
     def prune(self, limit: int = LIMIT_BYTES) -> int:
         """Remove the least recently used programs beyond ``limit`` bytes; return bytes freed."""
         freed = 0
+        for left in (self.root / "incoming").glob("*"):  # of controllers that were killed
+            pid = left.name.partition(".")[0]
+            if not (pid.isdigit() and psutil.pid_exists(int(pid))):
+                left.unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):  # another controller prunes too
             files = sorted(self.root.glob("*.pte"), key=lambda p: p.stat().st_mtime, reverse=True)
             total = 0
@@ -71,6 +77,10 @@ class ProgramStore:
                 if total > limit:
                     path.unlink()
                     freed += size
+            kept = {path.stem for path in self.root.glob("*.pte")}
+            for about in self.root.glob("*.json"):
+                if json.loads(about.read_text()).get("pte_sha256") not in kept:
+                    about.unlink()
         return freed
 
 

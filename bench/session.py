@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Mapping
@@ -60,6 +61,11 @@ def _measure(
     with folder.lock():
         if not resuming:
             _begin(request, plan, folder)
+        elif folder.read("cells") != [cell.key for cell in plan.cells]:
+            raise RequestError(
+                f"run {folder.id}: its request no longer means the cells it was begun with "
+                "(conf/ or et-peak changed since): start it anew"
+            )
         done = [record["job_key"] for record in folder.records()]
         left = estimate(plan, known, done)
         console.print(
@@ -100,7 +106,7 @@ def _resumed(request: Request, folder: RunFolder) -> Request:
     extra = [word for word in request.overrides if not word.startswith("out=")]
     if extra:
         raise RequestError(f"resume: goes with nothing else but out= (given: {extra[0]!r})")
-    return load(folder.read_request())
+    return load(folder.read("overrides"))
 
 
 def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) -> int:
@@ -118,4 +124,8 @@ def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) ->
 
 def _history(out: Path) -> dict[str, float]:
     recent = list_runs(out)[-50:]
-    return history(record for run in recent for record in RunFolder(out / run).records())
+    records: list[dict[str, Any]] = []
+    for run in recent:
+        with contextlib.suppress(RequestError, OSError):  # an estimate can do without it
+            records += RunFolder(out / run).records()
+    return history(records)

@@ -35,7 +35,7 @@ def bench(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("--upload-pack=x", "et-peak: unrecognized arguments: --upload-pack=x"),
         ("--cfg=all", "et-peak: argument --cfg: invalid choice: 'all'"),
         ("resume=nope", "et-peak: no run 'nope'"),
-        ("resume=latest model=tiny", "et-peak: "),
+        ("backend.name=x", "et-peak: backend.name: fields of model and runner"),
     ],
 )
 def test_a_wrong_request_is_one_line_exit_2(tmp_path: Path, words: str, message: str) -> None:

@@ -18,7 +18,7 @@ Measure a matrix of ExecuTorch exports and executions, each in a fresh process.
 Flags: --help, --dry-run (the cells, their order, the environments, an estimate),
        --cfg job (the composed configuration). None of them builds or measures anything.
 
-Groups (key=value; a comma list sweeps; key.field=value changes one field):"""
+Groups (key=value; a comma list sweeps; model.field=value changes one field):"""
 _TAIL = """\
 Exit codes of `python -m bench`: 0 done, 2 wrong request, 3 nothing could be measured,
 130 interrupted (go on with resume=<id>). Through nox any of the last three is 1."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bench.estimate import estimate, seconds_of
@@ -32,7 +33,7 @@ def preview(
         counts = ",".join(str(cell.iterations) for cell in job.cells if cell.iterations)
         took = "" if job.unsupported else format_seconds(seconds_of(job, known))
         note = f"unsupported: {job.unsupported}" if job.unsupported else ""
-        table.add_row(str(number), job.label, counts, took, note)
+        table.add_row(str(number), escape(job.label), counts, took, escape(note))
     console.print(table)
     for revision in plan.revisions:
         console.print(

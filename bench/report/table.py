@@ -8,21 +8,18 @@ from typing import Any
 
 import pandas as pd
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
-from bench.results.tables import in_order
+from bench.results.tables import IDENTITY, in_order
 from bench.values import format_mb, format_seconds
 
 _AXES = (
-    "model",
-    "precision",
-    "backend",
-    "exporter",
-    "runtime",
-    "allocator",
-    "load_mode",
-    "samples",
+    *("model", "precision", "backend", "exporter", "runtime", "allocator", "load_mode"),
+    *("samples", "max_tokens", "seed", "rung", "torch", "machine"),
 )
+# Said in the caption only where lines differ in it: it is the same for nearly every run.
+_QUIET = ("max_tokens", "seed", "rung", "torch", "machine")
 _STYLES = {"ok": "green", "unsupported": "dim", "over_memory": "red", "failed": "red"}
 
 
@@ -53,11 +50,15 @@ def summarise(table: pd.DataFrame) -> Summary:
     ordered = in_order(table)
     values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in _AXES}
     axes = [axis for axis in _AXES if len(values[axis]) > 1]
-    constant = {axis: str(found[0]) for axis, found in values.items() if len(found) == 1}
+    constant = {
+        axis: str(found[0])
+        for axis, found in values.items()
+        if len(found) == 1 and axis not in _QUIET
+    }
     repeated = bool((ordered["repeat"] > 0).any())
     columns = [name for name in _COLUMNS if repeated or name != "spread"]
     lines = []
-    for _key, group in ordered.groupby("cell_key", sort=False):
+    for _key, group in ordered.groupby(list(IDENTITY), sort=False, dropna=False):
         cell = _Cell(group)
         axis_texts = [_text(group[axis].iloc[0]) for axis in axes]
         lines.append((*axis_texts, *(_COLUMNS[name](cell) for name in columns)))
@@ -67,7 +68,7 @@ def summarise(table: pd.DataFrame) -> Summary:
 def rich_table(summary: Summary) -> Table:
     """Build the table for a terminal."""
     table = Table(
-        title=caption(summary),
+        title=escape(caption(summary)),
         title_justify="left",
         title_style="bold",
         header_style="bold",
@@ -79,7 +80,8 @@ def rich_table(summary: Summary) -> Table:
     for name in summary.header:
         table.add_column(name, justify="left" if name in texts else "right", overflow="fold")
     for line in summary.lines:
-        table.add_row(*line[:-1], f"[{_STYLES.get(line[-1], 'yellow')}]{line[-1]}[/]")
+        texts_of = [escape(text) for text in line]
+        table.add_row(*texts_of[:-1], f"[{_STYLES.get(line[-1], 'yellow')}]{texts_of[-1]}[/]")
     return table
 
 
@@ -152,10 +154,10 @@ class _Cell:
 
 
 LEGEND = (
-    "peak: MB (10^6 bytes) above the RSS after the imports; total: MB of the whole process; first: "
-    "MB during the first execution; steady: MB after the last; d/file: peak over the size of the "
-    "program; time: median execution, or the export; .pte: MB; deleg/not: graph nodes inside and "
-    "outside delegates"
+    "peak: MB (10^6 bytes) above the RSS after the imports; total: MB with what the imports keep; "
+    "first: MB during the first execution; steady: MB after the last; d/file: peak over the size "
+    "of the program; time: median execution, or the export; .pte: MB; deleg/not: graph nodes "
+    "inside and outside delegates"
 )
 
 _COLUMNS: dict[str, Callable[[_Cell], str]] = {

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,51 +52,70 @@ class RunFolder:
             raise RequestError(f"no run {run_id!r} in {out} (known: {known})")
         return cls(out / run_id)
 
-    def lock(self) -> FileLock:
-        """Return the acquired lock that keeps two controllers out of one run.
+    def lock(self) -> AbstractContextManager[object]:
+        """Acquire the lock that keeps two controllers out of one run; leaving `with` releases it.
 
         Raises:
             RequestError: if another one is at work in it.
 
         """
-        lock = FileLock(self.path / ".lock", thread_local=False)
         try:
-            lock.acquire(timeout=0)
+            return FileLock(self.path / ".lock", thread_local=False).acquire(timeout=0)
         except Timeout:
             raise RequestError(f"run {self.id} is being measured by another process") from None
-        return lock
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append one record and flush it to the disk: a killed run keeps all it had."""
+        """Append one record and flush it to the disk: a killed run keeps all it had.
+
+        The caller holds the lock; a line that an earlier kill left incomplete is cut off first.
+        """
+        self._mend()
         with (self.path / "raw.jsonl").open("ab") as file:
             file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the complete records; cut off a last line that a kill left incomplete."""
+        """Return the complete records, leaving out a last line that is not (yet) whole.
+
+        Raises:
+            RequestError: if a line before the last is no record: something else wrote there.
+        """
         path = self.path / "raw.jsonl"
-        if not path.exists():
-            return []
-        content = path.read_bytes()
+        content = path.read_bytes() if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            os.truncate(path, len(whole))
-        return [json.loads(line) for line in whole.splitlines()]
+        records = []
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                record = None
+            if not isinstance(record, dict) or "status" not in record:
+                raise RequestError(f"{path}: line {number} is no record; remove it, or start anew")
+            records.append(record)
+        return records
+
+    def _mend(self) -> None:
+        path = self.path / "raw.jsonl"
+        if path.exists():
+            content = path.read_bytes()
+            whole = content.rfind(b"\n") + 1
+            if whole < len(content):
+                os.truncate(path, whole)
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the folder as a whole, never half."""
         write_whole(self.path / name, text)
 
-    def read_request(self) -> list[str]:
-        """Return the overrides this run was started with.
+    def read(self, key: str) -> list[str]:
+        """Return what this run was started with: its ``overrides``, or the keys of its ``cells``.
 
         Raises:
             RequestError: if the folder has none: it was killed before anything was measured.
 
         """
         try:
-            return list(json.loads((self.path / "request.json").read_text())["overrides"])
+            return list(json.loads((self.path / "request.json").read_text())[key])
         except (OSError, ValueError, KeyError):
             raise RequestError(f"run {self.id} has no readable request.json: start anew") from None
 

@@ -19,7 +19,7 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     program = record.get("program") or {}
     rows = []
     for cell in record["cells"]:
-        row = {key: cell[key] for key in _CELL_COLUMNS}
+        row = {key: cell.get(key) for key in _CELL_COLUMNS}
         row |= {key: record.get(key) for key in _RECORD_COLUMNS}
         row["cell_key"] = cell["key"]
         row["baseline_bytes"] = baseline.get("rss_bytes")
@@ -33,7 +33,8 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
             mark = marks.get(cell["iterations"])
             row |= _mark_values(mark) if mark else {"peak_bytes": _peak(events)}
             row |= _delegation(program, cell["method"])
-            if mark and mark["peak_bytes"] <= (record.get("memory_cap") or mark["peak_bytes"]):
+            within = mark and mark["peak_bytes"] <= (record.get("memory_cap") or mark["peak_bytes"])
+            if within and not _wrong_output(events):
                 # The mark was reached: what ended the process later is not about this cell.
                 row["status"], row["reason"] = "ok", ""
         if row["status"] == "over_memory":  # a censored value: the cap is its lower bound
@@ -76,8 +77,21 @@ def _last(events: list[dict[str, Any]], name: str) -> dict[str, Any] | None:
 
 
 def _peak(events: list[dict[str, Any]]) -> int | None:
-    peaks = [event["peak_bytes"] for event in events if event.get("peak_bytes") is not None]
+    """Return the peak since the baseline, as for a process that came to its end.
+
+    Where it did not even come to its baseline, the peak of the imports.
+    """
+    start = next((n for n, event in enumerate(events) if event["event"] == "baseline"), -1)
+    later = events[start + 1 :]
+    peaks = [event["peak_bytes"] for event in later if event.get("peak_bytes") is not None]
+    if not peaks and start >= 0:
+        return int(events[start]["rss_bytes"])
     return max(peaks, default=None)
+
+
+def _wrong_output(events: list[dict[str, Any]]) -> bool:
+    """Tell whether what was computed can't be right: then no mark of the process counts."""
+    return any(event["event"] == "error" and event.get("kind") == "output" for event in events)
 
 
 def _export_values(events: list[dict[str, Any]], result: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +135,7 @@ def _delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any
 
 _CELL_COLUMNS = (
     *("model", "precision", "backend", "method", "iterations", "samples"),
-    *("runner", "exporter", "runtime", "allocator"),
+    *("max_tokens", "seed", "runner", "exporter", "runtime", "allocator"),
 )
 _RECORD_COLUMNS = (
     *("exporter_sha", "runtime_sha", "rung", "why", "torch", "status", "reason", "repeat"),

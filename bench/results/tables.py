@@ -13,9 +13,12 @@ from bench.errors import RequestError
 from bench.results.record import write_whole
 from bench.results.schema import MEASUREMENTS, PHASES, Column
 
+IDENTITY = ("cell_key", "build_key", "exporter_build_key", "machine")
+"""What makes two rows repeats of one measurement: what was asked, on what, and where."""
 _SORT = (
     *("model", "precision", "backend", "exporter", "runtime", "method"),
-    *("samples", "iterations", "allocator", "repeat"),
+    *("samples", "iterations", "allocator", "load_mode", "max_tokens", "seed"),
+    *("machine", "build_key", "exporter_build_key", "cell_key", "repeat"),
 )
 
 
@@ -51,11 +54,15 @@ def publish(tables: Sequence[pd.DataFrame], path: Path) -> pd.DataFrame:
     """Write several runs' measurements as one tidy table for git.
 
     Rows are sorted by the axes of the matrix, small to large; what changes between two runs of
-    the very same measurement is left out. Where a cell stands in several of the tables, the
-    last one's rows are taken.
+    the very same measurement is left out. Where a measurement (see :data:`IDENTITY`) stands in
+    several of the tables, the last one's rows are taken.
     """
-    newest = {key: number for number, table in enumerate(tables) for key in table["cell_key"]}
-    kept = [t[t["cell_key"].map(newest) == number] for number, t in enumerate(tables)]
+    keys = [table[list(IDENTITY)].fillna("").agg(tuple, axis=1) for table in tables]
+    newest = {key: number for number, column in enumerate(keys) for key in column}
+    kept = [
+        table[column.map(newest) == number]
+        for number, (table, column) in enumerate(zip(tables, keys, strict=True))
+    ]
     table = in_order(pd.concat(kept, ignore_index=True))
     table = table[[column.name for column in MEASUREMENTS if column.published]]
     write_whole(path, to_csv(table))

@@ -89,3 +89,17 @@ def test_select_keeps_missing_values_when_asked() -> None:
     table = frame([row(), row(iterations=None, cell_key="x")])
     assert len(select(table, ["iterations=,1"])) == 2
     assert len(select(table, ["iterations=1"])) == 1
+
+
+def test_brackets_are_text_and_no_markup() -> None:
+    text = io.StringIO()
+    model = "tiny[n_audio_layer=1]"
+    rows = [row(**BASE, model=model), row(**BASE, model="[/x]", cell_key="2")]
+    Console(file=text, width=120).print(rich_table(summarise(frame(rows))))
+    assert model in text.getvalue()
+    assert "[/x]" in text.getvalue()
+
+
+def test_machines_and_environments_are_not_repeats_of_each_other() -> None:
+    rows = [row(**BASE, machine=m, build_key=b) for m, b in (("a", "1"), ("b", "1"), ("a", "2"))]
+    assert len(summarise(frame(rows)).lines) == 3

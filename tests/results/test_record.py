@@ -16,19 +16,19 @@ def folder(tmp_path: Path) -> RunFolder:
 def test_records_come_back_in_order(tmp_path: Path) -> None:
     run = folder(tmp_path)
     for number in range(3):
-        run.append({"n": number})
+        run.append({"n": number, "status": "ok"})
     assert [r["n"] for r in run.records()] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
 def test_a_torn_last_line_is_dropped_and_overwritten(tmp_path: Path, cut: int) -> None:
     run = folder(tmp_path)
-    run.append({"n": 0})
-    run.append({"n": 1, "x": "y"})
+    run.append({"n": 0, "status": "ok"})
+    run.append({"n": 1, "status": "ok"})
     raw = run.path / "raw.jsonl"
     raw.write_bytes(raw.read_bytes()[:-cut])
     assert [r["n"] for r in run.records()] == [0]
-    run.append({"n": 2})
+    run.append({"n": 2, "status": "ok"})
     assert [r["n"] for r in run.records()] == [0, 2]
 
 
@@ -51,7 +51,8 @@ def test_two_controllers_in_one_run(tmp_path: Path) -> None:
     run = folder(tmp_path)
     with run.lock(), pytest.raises(RequestError, match="measured by another process"):
         run.lock()
-    run.lock().release()
+    with run.lock():
+        pass
 
 
 def test_write_whole_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -59,3 +60,21 @@ def test_write_whole_leaves_nothing_behind(tmp_path: Path) -> None:
     write_whole(tmp_path / "deep" / "a.csv", "two")
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["a.csv"]
     assert (tmp_path / "deep" / "a.csv").read_text() == "two"
+
+
+def test_reading_never_writes(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    run.append({"n": 0, "status": "ok"})
+    raw = run.path / "raw.jsonl"
+    half = raw.read_bytes() + b'{"n": 1, "sta'  # another controller is in the middle of a line
+    raw.write_bytes(half)
+    assert len(run.records()) == 1
+    assert raw.read_bytes() == half
+
+
+@pytest.mark.parametrize("line", ["garbage", "[1]", "{}", ""])
+def test_a_line_in_the_middle_that_is_no_record_is_named(tmp_path: Path, line: str) -> None:
+    run = folder(tmp_path)
+    (run.path / "raw.jsonl").write_text(f'{{"status": "ok"}}\n{line}\n{{"status": "ok"}}\n')
+    with pytest.raises(RequestError, match="line 2 is no record"):
+        run.records()

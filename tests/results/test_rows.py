@@ -106,6 +106,19 @@ def test_over_memory_is_censored_at_the_cap() -> None:
     assert [row["peak_bytes"] for row in seen] == [100, 100]
 
 
+def test_no_mark_counts_where_the_output_is_wrong() -> None:
+    error = {"event": "error", "kind": "output", "type": "OutputError", "reason": "NaN"}
+    events = [*record()["events"][:3], error]
+    rows = measurement_rows(record(status="failed", reason="NaN", events=events))
+    assert [row["status"] for row in rows] == ["failed", "failed"]
+
+
+def test_the_peak_of_the_imports_is_not_the_peak() -> None:
+    imports = {"event": "phase", "name": "import", "seconds": 1, "rss_bytes": 50, "peak_bytes": 500}
+    broken = record(status="failed", reason="x", events=[imports, *record()["events"][:2]])
+    assert [row["peak_bytes"] for row in measurement_rows(broken)] == [100, 100]
+
+
 def test_a_mark_above_the_cap_is_not_ok() -> None:
     one, five = measurement_rows(record(status="over_memory", reason="cap", memory_cap=105))
     assert (one["status"], five["status"]) == ("ok", "over_memory")

@@ -85,3 +85,8 @@ def test_publish_takes_a_cell_from_the_last_run_that_has_it(tmp_path: Path) -> N
     new = frame([row(peak_bytes=9, cell_key="a")])
     table = publish([old, new], tmp_path / "t.csv")
     assert sorted(table["peak_bytes"]) == [2, 9]
+
+
+def test_publish_keeps_other_machines_and_environments(tmp_path: Path) -> None:
+    tables = [frame([row(machine=m, build_key=b)]) for m, b in (("a", "1"), ("b", "1"), ("a", "2"))]
+    assert len(publish(tables, tmp_path / "t.csv")) == 3
