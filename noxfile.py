@@ -42,7 +42,9 @@ def bisect(session: nox.Session) -> None:
     install(session)
     # Handed over by `python -m bisect`, which passes the exit code on itself: no failure of nox's.
     codes = range(256) if "ET_PEAK_HANDED_OVER" in os.environ else [0]
-    session.run("python", "-m", "bisect", *session.posargs, success_codes=codes)
+    # nox goes to the noxfile's folder; a relative path is meant from where the person is.
+    env = {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
+    session.run("python", "-m", "bisect", *session.posargs, env=env, success_codes=codes)
 
 
 @nox.session

@@ -22,17 +22,21 @@ def main(argv: list[str]) -> int:
     if not missing:
         from bisect.cli import run
 
+        # nox starts us in the noxfile's folder, where Python finds this package; now go back.
+        if began := os.environ.pop("ET_PEAK_CWD", None):
+            os.chdir(began)
         return run(argv)
     if "ET_PEAK_HANDED_OVER" in os.environ:
         print(f"et-peak: the controller's environment lacks {', '.join(missing)}", file=sys.stderr)
-        return 2
+        return _no_verdict(argv, 2)
     return hand_over(argv)
 
 
 def hand_over(argv: list[str]) -> int:
-    """Replace this process by ``nox -s bisect``, with its own exit code where it can.
+    """Run ``nox -s bisect`` in the place of this process; return the exit code of what it ran.
 
-    nox knows only 0 and 1; the true exit code comes back through a file.
+    nox knows only 0 and 1; the true exit code comes back through a file. Where there is none, the
+    command crashed or never began: that is neither "nothing" (0) nor "a culprit was found" (1).
     """
     if importlib.util.find_spec("nox") is not None:
         nox = [sys.executable, "-m", "nox"]
@@ -40,21 +44,28 @@ def hand_over(argv: list[str]) -> int:
         nox = [found]
     else:
         print("et-peak: needs nox (pip install nox), which builds its environment", file=sys.stderr)
-        return 2
+        return _no_verdict(argv, 2)
     print("et-peak: going on in the environment that nox keeps (nox -s bisect)", file=sys.stderr)
     import subprocess
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         code = Path(folder, "code")
-        env = os.environ | {"ET_PEAK_HANDED_OVER": str(code)}
+        env = os.environ | {"ET_PEAK_HANDED_OVER": str(code), "ET_PEAK_CWD": str(Path.cwd())}
         # Not in our own working directory: nox itself needs the standard library's bisect.
         command = [*nox, "-f", str(ROOT / "noxfile.py"), "-s", "bisect", "--", *argv]
         try:
             done = subprocess.run(command, env=env, cwd=folder, check=False)
         except KeyboardInterrupt:
             return 130
-        return int(code.read_text()) if code.exists() else done.returncode
+        if code.exists():
+            return int(code.read_text())
+        return _no_verdict(argv, 3 if done.returncode in (0, 1) else done.returncode)
+
+
+def _no_verdict(argv: list[str], code: int) -> int:
+    """Return the code of a command that could not be run: of a probe, the one that ends git's."""
+    return 255 if argv[:1] == ["probe"] else code
 
 
 if __name__ == "__main__":

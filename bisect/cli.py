@@ -8,10 +8,10 @@ import json
 import shutil
 import signal
 import sys
+import traceback
 from bisect.metrics import METRICS, parts_of
 from bisect.request import OWN, BisectRequest, load_bisect
 from collections.abc import Sequence
-from dataclasses import replace
 from types import FrameType
 from typing import NoReturn
 
@@ -92,21 +92,21 @@ def _probe(words: list[str]) -> int:
         if not words:
             raise RequestError("probe: name the metric, such as encode_peak")
         return probe(words[0], words[1:])
-    except RequestError as error:
+    except (EtPeakError, OSError, ValueError) as error:
         print(f"et-peak: {error}", file=sys.stderr)
-        return 255
+    except Exception:  # a defect of ours is no verdict either
+        traceback.print_exc()
+    return 255
 
 
 def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None = None) -> int:
-    from bisect.session import BisectSession, bisect_root
+    from bisect.session import BisectSession, bisect_root, resolve_ends
 
     from bench.environment import Store
     from bench.revision import Revisions
 
     revisions = Revisions(Store())
-    ends = tuple(end for end in (request.good, request.bad) if end)
-    asked = replace(request.bench, exporters=ends or request.bench.exporters, methods=("export",))
-    revisions.resolve_all(replace(asked, runtimes=None))
+    request = resolve_ends(request, revisions)
     if folder is None:
         folder = RunFolder.create(bisect_root())
         content = {"metric": request.metric.name, "overrides": list(request.words)}
@@ -149,9 +149,9 @@ def _help(console: Console) -> None:
     for name, meaning in OWN.items():
         console.print(f"  {name:<11} {meaning}", markup=False, highlight=False, soft_wrap=True)
     console.print(
-        "\nExit codes: 1 a culprit was found, 2 wrong request, 3 not decided (no difference, noise)"
-        ",\n130 interrupted; of probe: 0 at most the threshold, 1 above it, 125 can't be measured,"
-        "\n255 wrong request.",
+        "\nExit codes: 1 a culprit was found and confirmed, 2 wrong request, 3 not decided (no"
+        "\ndifference, noise, not confirmed), 130 interrupted; of probe: 0 at most the threshold,"
+        "\n1 above it, 125 can't be measured, 255 no verdict: wrong request, or any other error.",
         markup=False,
         highlight=False,
         soft_wrap=True,

@@ -10,12 +10,23 @@ from bisect.noise import Direction, Endpoint, agrees, endpoint_check, welch_inte
 from bisect.posterior import posterior
 from bisect.problem import Observation, Problem, State
 from bisect.search import Verdict, next_probe, verdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-Status = Literal["found", "narrowed", "no_difference", "opposite", "undecided", "unmeasurable"]
+Status = Literal[
+    "found",
+    "narrowed",
+    "unconfirmed",
+    "no_difference",
+    "opposite",
+    "undecided",
+    "unmeasurable",
+]
 
+_PATIENCE = 2
+"""So many failures in a row, and a revision that did give values is not asked again."""
 _CLEAR = 10.0
 """Steps of so many sigma need no more than two runs of each side to be confirmed."""
 
@@ -66,7 +77,7 @@ class Culprit:
 
     index: int
     parent: int
-    """The nearest revision before it that was measured for the confirmation."""
+    """The nearest revision before it that can be measured: what it was compared with."""
     verdict: Verdict
     step: float
     """Size of the change, from the confirmation: culprit minus parent."""
@@ -75,6 +86,8 @@ class Culprit:
     share: float
     confirmed: bool
     """Whether culprit and parent, run in turn, differ as the search said."""
+    compared: bool = True
+    """Whether they could be run in turn at all: the budget may end, or a revision fail."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +97,13 @@ class Finding:
     status: Status
     endpoint: Endpoint | None
     culprits: tuple[Culprit, ...]
+    """Only what the confirmation bore out."""
     state: State | None
     measurements: int
     """Runs taken beside those of the endpoint check."""
     relevance_undone: bool = False
+    suspects: tuple[Culprit, ...] = ()
+    """What the search named and the confirmation did not bear out."""
 
     @property
     def share_explained(self) -> float:
@@ -109,7 +125,6 @@ class Bisection:
         listener: is told how it goes.
         narrow: gives the prior of the candidates, asked again after each measurement: what the
             measured processes read is known only then. Takes the place of the problem's.
-        known: values measured before, by index.
     """
 
     def __init__(
@@ -119,7 +134,6 @@ class Bisection:
         settings: Settings,
         listener: Listener,
         narrow: Callable[[], tuple[float, ...]] | None = None,
-        known: Mapping[int, Sequence[float]] | None = None,
     ) -> None:
         self._problem = replace(
             problem,
@@ -134,8 +148,11 @@ class Bisection:
         self._budget: int | None = None
         """None during the endpoint check, which is not counted."""
         self._narrow = narrow
-        self._values: dict[int, list[float]] = {i: list(v) for i, v in (known or {}).items()}
+        self._values: dict[int, list[float]] = {}
         self._broken: set[int] = set()
+        """Never gave a value."""
+        self._failures: Counter[int] = Counter()
+        """In a row, by index."""
 
     def run(self) -> Finding:
         """Search to the end, whatever it is."""
@@ -148,20 +165,21 @@ class Bisection:
         self._spent, self._budget = 0, self._settings.budget
         if endpoint.verdict != "differs":
             return Finding(endpoint.verdict, endpoint, (), self._state(0, last), 0)
-        culprits, status, undone = self._search_all(endpoint)
-        return Finding(status, endpoint, tuple(culprits), self._state(0, last), self._spent, undone)
+        return self._search_all(endpoint)
 
-    def _search_all(self, endpoint: Endpoint) -> tuple[list[Culprit], Status, bool]:
+    def _search_all(self, endpoint: Endpoint) -> Finding:
         """Find the culprit, then those of whatever else stepped in the range."""
         culprits: list[Culprit] = []
+        suspects: list[Culprit] = []
         undone = False
-        first_status: Status = "undecided"
+        first_status: Status | None = None
         stretches = [(0, self._problem.last)]
         try:
             while stretches:
                 low, high = stretches.pop(0)
                 culprit, status = self._search(low, high, endpoint)
-                if culprit and not culprit.confirmed and self._problem.prior and not undone:
+                contradicted = culprit and culprit.compared and not culprit.confirmed
+                if contradicted and self._problem.prior and not undone:
                     # Narrowing by relevance was wrong, or is not needed to be right: start over
                     # with every candidate alike; nothing measured is lost.
                     self._listener.stage("the confirmation contradicts: relevance is undone")
@@ -170,17 +188,24 @@ class Bisection:
                     undone = True
                     stretches.insert(0, (low, high))
                     continue
-                if not culprits:
-                    first_status = status
-                if culprit is None:
-                    continue
-                if status in ("found", "narrowed"):
+                if culprit and not culprit.confirmed:
+                    suspects.append(culprit)
+                    status = "unconfirmed"
+                elif culprit:
                     culprits.append(culprit)
                     stretches += self._others(low, high, culprit, endpoint)
+                first_status = first_status or status
         except _OutOfBudgetError:
             pass
-        status = first_status if culprits or first_status == "no_difference" else "undecided"
-        return sorted(culprits, key=lambda c: -abs(c.share)), status, undone
+        return Finding(
+            first_status or "undecided",
+            endpoint,
+            tuple(sorted(culprits, key=lambda c: -abs(c.share))),
+            self._state(0, self._problem.last),
+            self._spent,
+            undone,
+            tuple(suspects),
+        )
 
     def _search(self, low: int, high: int, endpoint: Endpoint) -> tuple[Culprit | None, Status]:
         self._listener.stage("search")
@@ -194,10 +219,13 @@ class Bisection:
             probe = next_probe(state)
             if probe is None:
                 break
+            index = low + probe.index
             for run in range(probe.repeats):
-                self._listener.probing(low + probe.index, run + 1, probe.repeats)
-                if self._measure(low + probe.index) is None:
+                self._listener.probing(index, run + 1, probe.repeats)
+                if self._measure(index) is None:
                     break
+            if index in (low, high) and self._lost(index):
+                return None, "unmeasurable"
         found = verdict(state)
         if found.status == "no_change":
             return None, "no_difference"
@@ -212,25 +240,16 @@ class Bisection:
         The runs of the search were chosen for what they gave; these were not.
         """
         members = [low + i for i in found.credible_set]
-        testable = [i for i in range(low, high + 1) if i not in self._broken]
+        testable = [i for i in range(low, high + 1) if i in (low, high) or not self._lost(i)]
         index = low + found.culprit
         parent = max(i for i in testable if i < min(members))
         after = min(i for i in testable if i >= index)
         self._listener.stage("confirmation")
-        pair = self._in_turn(parent, after, self._confirmations(found.step, endpoint.sigma))
         step, interval, agreed = found.step, found.step_interval, False
+        pair = self._compare_in_turn(parent, after, found.step, endpoint.sigma)
         if pair is not None:
-            if self._problem.exact:
-                step = pair[1][0] - pair[0][0]
-                interval = (step, step)
-            else:
-                gap = welch_interval(*pair)
-                step, interval = gap.difference, (gap.low, gap.high)
-            agreed = (
-                agrees(step, self._settings.direction)
-                and abs(step) >= abs(found.step) / 2
-                and not interval[0] <= 0 <= interval[1]
-            )
+            step, interval = self._gap(pair)
+            agreed = self._as_large(step, found.step) and not interval[0] <= 0 <= interval[1]
         share = step / endpoint.difference if endpoint.difference else 0.0
         again = verdict(self._state(low, high))
         shifted = replace(
@@ -239,7 +258,44 @@ class Bisection:
             credible_set=tuple(low + i for i in again.credible_set),
         )
         same = again.culprit == found.culprit
-        return Culprit(index, parent, shifted, step, interval, share, agreed and same)
+        confirmed = agreed and same
+        return Culprit(index, parent, shifted, step, interval, share, confirmed, pair is not None)
+
+    def _compare_in_turn(
+        self, parent: int, after: int, step: float, sigma: float
+    ) -> tuple[list[float], list[float]] | None:
+        """Run two revisions in turn; None where the budget or one of them does not allow it.
+
+        The few runs of one side can lie apart by chance, and not show a step that is there: then
+        more are taken, once.
+        """
+        runs = self._confirmations(step, sigma)
+        try:
+            pair = self._in_turn(parent, after, runs)
+        except _OutOfBudgetError:
+            return None
+        if pair is None or self._problem.exact:
+            return pair
+        size, (least, most) = self._gap(pair)
+        if self._as_large(size, step) and least <= 0 <= most:
+            try:
+                more = self._in_turn(parent, after, max(runs, self._settings.repeats))
+            except _OutOfBudgetError:
+                return pair
+            if more is not None:
+                pair = pair[0] + more[0], pair[1] + more[1]
+        return pair
+
+    def _gap(self, pair: tuple[list[float], list[float]]) -> tuple[float, tuple[float, float]]:
+        if self._problem.exact:
+            step = pair[1][0] - pair[0][0]
+            return step, (step, step)
+        gap = welch_interval(*pair)
+        return gap.difference, (gap.low, gap.high)
+
+    def _as_large(self, step: float, searched: float) -> bool:
+        """Say whether a step has the sign asked about, and half the size the search saw."""
+        return agrees(step, self._settings.direction) and abs(step) >= abs(searched) / 2
 
     def _confirmations(self, step: float, sigma: float) -> int:
         """Return how many runs of each side: two where the step is far above the noise."""
@@ -252,13 +308,19 @@ class Bisection:
     ) -> list[tuple[int, int]]:
         """Return the stretches beside a culprit whose own ends still differ notably."""
         floor = max(self._settings.minor_share * abs(endpoint.difference), 6 * endpoint.sigma)
-        after = min(i for i in self._values if i >= culprit.index)
+        enough = 1 if self._problem.exact else 2
+        levels = {
+            i: sum(v) / len(v)
+            for i, v in self._values.items()
+            if len(v) >= enough and not self._lost(i)
+        }
+        after = min((i for i in levels if i >= culprit.index), default=high)
         stretches = [(low, culprit.parent), (after, high)]
-        levels = {i: sum(v) / len(v) for i, v in self._values.items() if v}
         return [
             (a, b)
             for a, b in stretches
             if a < b
+            and {a, b} <= levels.keys()
             and abs(levels[b] - levels[a]) >= floor
             and agrees(levels[b] - levels[a], self._settings.direction)
         ]
@@ -273,15 +335,15 @@ class Bisection:
 
     def _in_turn(self, low: int, high: int, runs: int) -> tuple[list[float], list[float]] | None:
         """Take new runs of two revisions, one after the other; None where one can't be measured."""
-        if self._problem.exact and low in self._values and high in self._values:
+        if self._problem.exact and {low, high} <= self._values.keys():
             return self._values[low], self._values[high]
         taken: tuple[list[float], list[float]] = ([], [])
         for run in range(runs):
             for side, index in zip(taken, (low, high), strict=True):
                 self._listener.probing(index, run + 1, runs)
-                value = self._measure(index)
-                if value is None:
-                    return None
+                while (value := self._measure(index)) is None:
+                    if self._lost(index):
+                        return None
                 side.append(value)
         return taken
 
@@ -301,27 +363,34 @@ class Bisection:
             raise _OutOfBudgetError
         self._spent += 1
         value = self._prober.measure(index)
-        if value is None:
-            self._broken.add(index)
-            self._values.pop(index, None)
-        else:
+        if value is not None:
             self._values.setdefault(index, []).append(value)
-        return value
+            self._failures[index] = 0
+            return value
+        self._failures[index] += 1
+        if index not in self._values:
+            self._broken.add(index)
+        return None
+
+    def _lost(self, index: int) -> bool:
+        """Say whether a revision is not to be asked again: broken, or failing repeatedly."""
+        return index in self._broken or self._failures[index] >= _PATIENCE
 
     def _state(self, low: int, high: int) -> State:
         """Return what is known of a stretch, as a problem of its own, numbered from 0."""
         whole = self._problem
+        lost = {i for i in range(low + 1, high) if self._lost(i)}
         problem = replace(
             whole,
             last=high - low,
             prior=whole.prior[low:high],
             costs=whole.costs[low : high + 1],
-            untestable=frozenset(i - low for i in self._broken if low < i < high),
+            untestable=frozenset(i - low for i in lost),
         )
         seen = [
             Observation(index - low, value)
             for index, values in self._values.items()
             for value in values
-            if low <= index <= high
+            if low <= index <= high and index not in lost
         ]
         return State(problem, tuple(seen))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bench.errors import RequestError, choices
 from bench.results.rows import measurement_rows, phase_rows
-from bench.values import format_mb, format_seconds
+from bench.values import format_mb, format_seconds, parse_int, parse_seconds, parse_size
 
 Unit = Literal["bytes", "seconds", "count"]
 
@@ -54,6 +54,18 @@ class Metric:
             return None
         above = self.column in ("load_bytes", "first_peak_bytes", "steady_bytes")
         return float(found - row["baseline_bytes"]) if above else float(found)
+
+    def parse(self, name: str, text: str) -> float:
+        """Read a value of this metric that a person typed for the option `name`.
+
+        Raises:
+            RequestError: if it is none of the metric's unit.
+        """
+        if self.unit == "bytes":
+            return float(parse_size(name, text))
+        return (
+            parse_seconds(name, text) if self.unit == "seconds" else float(parse_int(name, text, 0))
+        )
 
     def show(self, value: float) -> str:
         """Print a value with its unit."""
@@ -102,8 +114,6 @@ _METRICS = (
     ),
 )
 METRICS = {metric.name: metric for metric in _METRICS}
-COMPANIONS = tuple(metric for metric in _METRICS if metric.exact)
-"""Deterministic metrics that every export gives along: searched first where they step too."""
 
 
 def metric_of(name: str) -> Metric:

@@ -17,7 +17,6 @@ from bench.plan import make_plan
 from bench.programs import ProgramStore
 from bench.results.record import RunFolder
 from bench.revision import Revisions
-from bench.values import parse_size
 
 
 def probe(metric: str, words: Sequence[str]) -> int:
@@ -34,7 +33,7 @@ def probe(metric: str, words: Sequence[str]) -> int:
         raise RequestError("probe: give threshold=, such as threshold=250MB")
     request = load_bisect(metric, rest)
     chosen = request.metric
-    limit = parse_size("threshold", given[0]) if chosen.unit == "bytes" else float(given[0])
+    limit = chosen.parse("threshold", given[0])
     where = request.bench.origin.repo or str(Path.cwd())
     origin = replace(request.bench.origin, repo=where)
     bench = replace(request.bench, origin=origin, exporters=("HEAD",))

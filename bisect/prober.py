@@ -6,12 +6,28 @@ from bisect.metrics import Metric
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from bench.config import Request
+from bench.errors import EtPeakError
 from bench.measurer import Measurer
 from bench.plan import Job, make_plan
-from bench.results.record import RunFolder
+
+
+class NotRecordedError(EtPeakError):
+    """A replay asks for a measurement that the bisection did not take."""
+
+
+class Recorded:
+    """Stands for what measures where nothing may be measured."""
+
+    def refuse(self, name: str) -> NoReturn:
+        """Say that a run of a revision is missing.
+
+        Raises:
+            NotRecordedError: always.
+        """
+        raise NotRecordedError(f"replay: the search now asks for a run of {name} not recorded")
 
 
 class RealProber:
@@ -24,7 +40,8 @@ class RealProber:
         names: the revisions of the range, good first, in canonical spelling.
         request: the cell; its exporters and runtimes are replaced.
         sides: gives (exporter, runtime) for a revision; the runtime is None for an export.
-        earlier: records of this stage from an earlier start, in the order they were taken.
+        earlier: records of an earlier start, in the order they were taken; those of this stage
+            are used.
     """
 
     def __init__(
@@ -33,7 +50,7 @@ class RealProber:
         metric: Metric,
         request: Request,
         sides: Callable[[str], tuple[str, str | None]],
-        measurer: Measurer,
+        measurer: Measurer | Recorded,
         stage: str,
         host: str,
         earlier: Iterable[dict[str, Any]] = (),
@@ -58,9 +75,11 @@ class RealProber:
         if self._left[name]:
             record = self._left[name].pop(0)
         else:
+            if isinstance(self._measurer, Recorded):
+                self._measurer.refuse(name)
             record = self._measurer.measure(self.job(name, len(self.records[index])))
             record |= {"stage": self._stage, "revision": name, "metric": self._metric.name}
-            self._folder.append(record)
+            self._measurer.folder.append(record)
         self.records[index].append(record)
         self.worker_s += record.get("total_s") or 0.0
         return self._metric.value(record)
@@ -76,7 +95,3 @@ class RealProber:
         )
         (job,) = make_plan(request, self._host).jobs
         return replace(job, repeat=repeat)
-
-    @property
-    def _folder(self) -> RunFolder:
-        return self._measurer.folder

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from bisect.metrics import Metric
 from bisect.request import BisectRequest
+from collections.abc import Mapping
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -38,9 +40,10 @@ def replay(request: BisectRequest, folder: RunFolder, console: Console) -> int:
     """Run the search anew on the recorded values; say whether the verdict is the same.
 
     Raises:
-        RequestError: if the bisection never came to a verdict.
+        RequestError: if the bisection never came to a verdict, or is being measured just now.
+        NotRecordedError: if the search asks for a measurement that was not taken.
     """
-    from bisect.session import BisectSession
+    from bisect.session import BisectSession, resolve_ends
 
     from bench.environment import Store
     from bench.revision import Revisions
@@ -50,10 +53,18 @@ def replay(request: BisectRequest, folder: RunFolder, console: Console) -> int:
     except (OSError, ValueError):
         mend = f"python -m bisect resume={folder.id}"
         raise RequestError(f"{folder.id} has no verdict yet: {mend}") from None
-    count = len(folder.records())
-    code = BisectSession(request, Revisions(Store()), folder, console).run()
-    after = json.loads((folder.path / "verdict.json").read_text())
-    anew = len(folder.records()) - count
-    same = all(before[key] == after[key] for key in ("status", "culprit", "credible_set"))
-    print(f"{'the same verdict' if same else 'ANOTHER verdict'}, {anew} measurements taken anew")
+    with folder.lock():
+        revisions = Revisions(Store())
+        request = resolve_ends(request, revisions)
+        session = BisectSession(request, revisions, folder, console, replaying=True)
+        code = session.run()
+    same = _essence(before) == _essence(session.verdict)
+    # Nothing is written, and a run that is missing ends it: so none was ever taken anew.
+    print(f"{'the same verdict' if same else 'ANOTHER verdict'}, 0 measurements taken anew")
     return code
+
+
+def _essence(verdict: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what makes two verdicts the same."""
+    culprit = verdict["culprit"] or {}
+    return verdict["status"], culprit.get("name"), verdict["credible_set"]

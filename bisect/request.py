@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect.driver import Settings
 from bisect.metrics import Metric, metric_of
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from bench.config import CONF, Request, load
 from bench.errors import RequestError, choices
-from bench.values import parse_int, parse_seconds, parse_size
+from bench.values import parse_int
 
 DIRECTIONS = ("increase", "decrease", "any")
 OWN = {
@@ -41,7 +41,29 @@ class BisectRequest:
     bench: Request
     """The cell; its `exporters` are replaced by each revision that is probed."""
     words: tuple[str, ...]
-    """The command line as given, so that it can be repeated and resumed."""
+    """The command line, with paths that mean the same from anywhere."""
+
+    def pinned(self, name: Callable[[str], str]) -> BisectRequest:
+        """Return the same request with every revision in its canonical spelling.
+
+        A branch moves; what was begun is resumed, and repeated, with what it meant then.
+
+        Args:
+            name: gives the canonical spelling of a revision.
+        """
+        words, runtimes = [], self.bench.runtimes
+        for word in self.words:
+            key, _, value = word.partition("=")
+            if key == "runtime" and runtimes:
+                value = runtimes[0]
+            words.append(f"{key}={name(value)}" if key in ("good", "bad", "runtime") else word)
+        return replace(
+            self,
+            good=name(self.good) if self.good else None,
+            bad=name(self.bad) if self.bad else None,
+            bench=replace(self.bench, runtimes=runtimes and tuple(map(name, runtimes))),
+            words=tuple(words),
+        )
 
 
 def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectRequest:
@@ -64,13 +86,18 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     request = load([*_unless_given(defaults["bench"], cell), *cell], conf)
     if len(request.choices) != 1 or len(request.samples) != 1:
         raise RequestError("bisect: measures one cell: no comma lists of model, precision, ...")
+    runtimes = request.runtimes
+    if runtimes and chosen.method == "export":
+        raise RequestError(f"runtime: {chosen.name} is measured in the export, which runs nothing")
+    if runtimes and len(runtimes) > 1:
+        raise RequestError("runtime: a bisection holds one runtime still, not a list")
     return BisectRequest(
         metric=chosen,
         good=own.get("good"),
         bad=own.get("bad"),
         settings=Settings(
             direction=cast(Any, text["direction"]),
-            floor=_floor(chosen, text["floor"]),
+            floor=chosen.parse("floor", text["floor"]),
             repeats=parse_int("repeats", text["repeats"], 1 if chosen.exact else 2, 16),
             confidence=_share("confidence", own.get("confidence", "0.95"), 0.5, 0.999),
             minor_share=_share("share", own.get("share", "0.1"), 0.01, 0.5),
@@ -78,7 +105,7 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
         ),
         relevance=own.get("relevance", "on") == "on",
         bench=request,
-        words=tuple(words),
+        words=(*(f"{key}={value}" for key, value in own.items()), *cell),
     )
 
 
@@ -95,6 +122,12 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         key, equals, value = word.partition("=")
         if key in ("method", "commit", "exporter"):
             raise RequestError(f"{key}: the metric and good=/bad= decide it")
+        if key == "resume":
+            raise RequestError("resume: goes first and alone: python -m bisect resume=ID")
+        if key == "out":
+            raise RequestError("out: not of a bisection; ET_PEAK_RESULTS moves where they are kept")
+        if key in ("repo", "nightly_index"):
+            word = f"{key}={_absolute(value)}"
         if equals and key in OWN:
             if key in own:
                 raise RequestError(f"{key}: given twice ({own[key]!r} and {value!r})")
@@ -104,19 +137,15 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     return own, cell
 
 
+def _absolute(text: str) -> str:
+    """Return a path that means the same from anywhere; an address is left as it is."""
+    path = Path(text).expanduser()
+    return str(path.absolute()) if text and path.exists() else text
+
+
 def _unless_given(defaults: Mapping[str, Any], cell: Sequence[str]) -> list[str]:
     given = {word.partition("=")[0] for word in cell}
     return [f"{key}={value}" for key, value in defaults.items() if key not in given]
-
-
-def _floor(metric: Metric, text: str) -> float:
-    if metric.unit == "bytes":
-        return float(parse_size("floor", text))
-    return (
-        parse_seconds("floor", text)
-        if metric.unit == "seconds"
-        else float(parse_int("floor", text, 0))
-    )
 
 
 def _share(name: str, text: str, low: float, high: float) -> float:

@@ -9,7 +9,7 @@ import time
 from bisect.driver import Bisection, Finding
 from bisect.listener import ConsoleListener
 from bisect.metrics import Metric
-from bisect.prober import RealProber
+from bisect.prober import RealProber, Recorded
 from bisect.problem import Problem, relevance_prior
 from bisect.ranges import (
     SearchRange,
@@ -21,14 +21,13 @@ from bisect.ranges import (
 )
 from bisect.relevance import files_read, relevant
 from bisect.request import BisectRequest
-from bisect.sides import Crossing, Effect, effects, side_to_search
+from bisect.sides import Crossing, Side, effects, side_to_search
 from bisect.verdict import Context, as_json, as_markdown
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
 from rich.console import Console
 from rich.markdown import Markdown
 
@@ -45,23 +44,34 @@ from bench.revision import Revisions
 _BASE = "1.4.1"
 """Base of release exporters where none is asked for: its torch is the one to hold still."""
 Sides = Callable[[str], tuple[str, str | None]]
+_BUILT = ("nightly", "source")
+"""Rungs whose native code is the commit's own: what is read does not tell what matters there."""
 
 
 @dataclass
 class BisectSession:
-    """One bisection in one folder under ``results/bisect/``."""
+    """One bisection in one folder under ``results/bisect/``.
+
+    Attributes:
+        replaying: use the recorded values only: nothing is measured, built or written.
+        verdict: content of verdict.json, once there is one.
+    """
 
     request: BisectRequest
     revisions: Revisions
     folder: RunFolder
     console: Console
+    replaying: bool = False
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
         self._earlier = self.folder.records()
         self._worker_s = 0.0
         self._notes: list[str] = []
-        self._side = "both"
+        self._varied: Side = "exporter"
+        self._held = ""
+        self._moved: Side | None = None
+        self.verdict: dict[str, Any] = {}
 
     @property
     def _metric(self) -> Metric:
@@ -72,6 +82,7 @@ class BisectSession:
 
         Raises:
             RequestError: if good or bad is no revision, or there is nothing between them.
+            NotRecordedError: if a replay asks for what was not measured.
         """
         good, bad = self._endpoints()
         if good is None or bad is None:
@@ -107,11 +118,19 @@ class BisectSession:
         origin = replace(bench.origin, rung="overlay", base=base)
         sides: Sides = lambda name: (name, None)  # noqa: E731
         if self._metric.method != "export":
-            runtimes = self._runtimes(stage, base)
-            sides = self._cross(stage, replace(bench, origin=origin), runtimes)
+            if bench.runtimes:
+                self._held = bench.runtimes[0]
+            else:
+                fit = self._runtimes(stage, base)
+                self._held = fit[-1]
+                self._cross(stage, replace(bench, origin=origin), (fit[0], fit[-1]))
+                if self._moved == "runtime":
+                    return self._search_runtimes(stage, replace(bench, origin=origin), fit)
+            runtime = self._held
+            sides = lambda name: (name, runtime)  # noqa: E731
         over_base = replace(bench, origin=origin)
         finding, context = self._search("releases", stage, over_base, sides, None)
-        if not finding.culprits or self._side == "runtime":
+        if not finding.culprits:
             return finding, context
         culprit = finding.culprits[0]
         pair = (stage.names[culprit.index - 1], stage.names[culprit.index])
@@ -129,37 +148,44 @@ class BisectSession:
             f"Between the branch points of {pair[0]} and {pair[1]} on main the search ended "
             f"with: {found.status}. What changed may be on a release branch, or in a dependency."
         )
+        if found.suspects:
+            title = where.revisions[found.suspects[0].index].title
+            note = (
+                f"Among the commits between the branch points of {pair[0]} and {pair[1]} the "
+                f"search points to {title}, which the confirmation did not bear out."
+            )
         return finding, replace(context, notes=(*context.notes, note))
 
-    def _runtimes(self, stage: SearchRange, base: str) -> tuple[str, str]:
-        """Return the oldest and newest runtime in the range that share the base's torch."""
+    def _search_runtimes(
+        self, stage: SearchRange, bench: Request, fit: tuple[str, ...]
+    ) -> tuple[Finding, Context]:
+        """Search the runtimes of one torch, on programs of one exporter: the newest."""
+        exporter = stage.names[-1]
+        self._varied, self._held = "runtime", exporter
+        self._notes.append(
+            f"The runtime moved it, between {fit[0]} and {fit[-1]}. Its commits are not searched: "
+            "their native code would have to be built one by one."
+        )
+        runtimes = SearchRange(fit, (), {})
+        return self._search("runtimes", runtimes, bench, lambda name: (exporter, name), None)
+
+    def _runtimes(self, stage: SearchRange, base: str) -> tuple[str, ...]:
+        """Return the runtimes in the range that share the base's torch, oldest first."""
         torch = releases()[base]
-        ends = [Version(stage.names[i]) for i in (0, -1)]
-        fit = [
-            release
-            for release, built in releases().items()
-            if built == torch and ends[0] <= Version(release) <= ends[1]
-        ] or [base]
-        left_out = [n for n in stage.names if releases()[n.removeprefix("v")] != torch]
+        fit = [n for n in stage.names if releases().get(n.removeprefix("v")) == torch]
+        left_out = [n for n in stage.names if n not in fit]
         if left_out:
             self._notes.append(
                 f"Runtimes of {', '.join(left_out)} were not crossed: they need another torch "
                 f"than {torch}, which was held still."
             )
-        newest = max(fit, key=Version)
-        oldest = min(
-            (r for r in fit if Version(r).release[:2] == min(Version(f).release[:2] for f in fit)),
-            key=lambda r: -Version(r).micro,
-        )
-        return f"v{oldest}", f"v{newest}"
+        return tuple(fit) or (f"v{base}",)
 
-    def _cross(self, stage: SearchRange, bench: Request, runtimes: tuple[str, str]) -> Sides:
-        """Measure the crossings of old and new; return what to hold still."""
+    def _cross(self, stage: SearchRange, bench: Request, runtimes: tuple[str, str]) -> None:
+        """Measure the crossings of old and new: which side moved it, where they tell."""
         old, new = runtimes
         if old == new:
-            self._side = "exporter"
-            self._notes.append(f"Only the exporter was varied: every program ran on {new}.")
-            return lambda name: (name, new)
+            return
         ends: dict[Crossing, tuple[str, str]] = {
             (e, r): (stage.names[0 if e == "old" else -1], old if r == "old" else new)
             for e in ("old", "new")
@@ -184,28 +210,18 @@ class BisectSession:
                     if value is None:
                         why = prober.records[number][-1]["reason"]
                         self._notes.append(f"Not crossed: {names[number]}: {why}")
-                        self._side = "exporter"
-                        return lambda name: (name, new)
+                        self._worker_s += prober.worker_s
+                        return
                     values[key].append(value)
         self._worker_s += prober.worker_s
-        return self._decide(effects(values), runtimes)
-
-    def _decide(self, found: tuple[Effect, Effect], runtimes: tuple[str, str]) -> Sides:
+        found = effects(values)
         for effect in found:
             low, high = (self._metric.show(v) for v in effect.interval)
             self._notes.append(
                 f"From old to new, the {effect.side} changes it by "
                 f"{self._metric.show(effect.size)} (95%: {low} to {high})."
             )
-        side = side_to_search(found, self.request.settings.floor)
-        self._side = side or "exporter"
-        old, new = runtimes
-        if side == "runtime":
-            self._notes.append(
-                f"The change is the runtime's, between {old} and {new}: naming its commit needs "
-                "native builds of the commits (rung=source, or nightly_index=)."
-            )
-        return lambda name: (name, new)
+        self._moved = side_to_search(found, self.request.settings.floor)
 
     def _commits(self, repository: Repository, stage: SearchRange) -> tuple[Finding, Context]:
         bench = self._one_base(self.request.bench, stage)
@@ -214,8 +230,7 @@ class BisectSession:
             base = (bench.origin.base or _BASE).removeprefix("v")
             runtime = bench.runtimes[0] if bench.runtimes else f"v{base}"
             sides = lambda name: (name, runtime)  # noqa: E731
-            self._side = "exporter"
-            self._notes.append(f"Programs of every commit ran on the runtime of {runtime}.")
+            self._held = runtime
         if stage.note:
             self._notes.append(stage.note)
         return self._search("commits", stage, bench, sides, repository)
@@ -225,15 +240,16 @@ class BisectSession:
 
         One base, and so one torch, for the whole range is also what makes its values comparable.
         """
-        if bench.origin.base or bench.origin.rung not in ("auto", "overlay"):
+        if self.replaying or bench.origin.base or bench.origin.rung not in ("auto", "overlay"):
             return bench
         bad = stage.names[-1]
         self.revisions.resolve_all(replace(bench, exporters=(bad,), runtimes=None))
         self.revisions.say = lambda line: self.console.print(f"  {line}", highlight=False)
         try:
             base = self.revisions.get(bad, needs="export").base
-        except BuildError:
-            return bench  # the endpoint check will say so
+        except BuildError as error:
+            self._notes.append(f"The environment of bad ({bad}) could not be built: {error}")
+            return bench
         kind, _, release = base.rpartition("-")[0].partition("-")
         if kind != "wheel":
             return bench
@@ -268,7 +284,8 @@ class BisectSession:
 
         told = _Told(prober, listener)
         problem = Problem(last, exact=self._metric.exact)
-        use = narrow if self.request.relevance and stage.changes else None
+        narrows = self.request.relevance and stage.changes and bench.origin.rung not in _BUILT
+        use = narrow if narrows else None
         with listener:
             bisection = Bisection(problem, told, self.request.settings, listener, use)
             finding = bisection.run()
@@ -276,18 +293,26 @@ class BisectSession:
         wanted = self._relevant(stage, prober) if use else list(range(1, last + 1))
         named = name_all(repository, stage)
         if repository is not None:
-            for culprit in finding.culprits:
+            for culprit in (*finding.culprits, *finding.suspects):
                 for index in {culprit.index, *culprit.verdict.credible_set}:
                     named[index] = details(repository, named[index])
         why = "they touch a file that the measured process read" if use else "no narrowing"
         return finding, self._context(named, len(wanted), why, prober, bench)
 
     def _relevant(self, stage: SearchRange, prober: RealProber) -> list[int]:
-        read = files_read(r for records in prober.records.values() for r in records)
+        """Return the candidates that can matter: all, once native code was built of a commit."""
+        records = [r for records in prober.records.values() for r in records]
+        if any((r.get("exporter_rung") or r.get("rung")) in _BUILT for r in records):
+            return list(range(1, len(stage.names)))
+        read = files_read(records)
         return relevant(stage.changes, stage.shas[1:], read)
 
-    def _measurer(self, bench: Request, listener: ConsoleListener, names: list[str]) -> Measurer:
+    def _measurer(
+        self, bench: Request, listener: ConsoleListener, names: list[str]
+    ) -> Measurer | Recorded:
         """Return what measures; the revisions are told the cell and the ends of the range."""
+        if self.replaying:
+            return Recorded()
         asked = replace(bench, exporters=tuple(dict.fromkeys(names)), runtimes=None)
         self.revisions.resolve_all(replace(asked, methods=("export",)))
         self.revisions.say = listener.say
@@ -304,7 +329,9 @@ class BisectSession:
             revisions=named,
             relevant=wanted,
             why_relevant=why,
-            side=self._side,
+            varied=self._varied,
+            held=self._held,
+            moved=self._moved,
             cell=_cell_of(record),
             records=dict(prober.records),
             command=f"python -m bisect {self._metric.name} {words}".strip(),
@@ -312,18 +339,21 @@ class BisectSession:
             worker_s=self._worker_s,
             environment=f"{machine.label()}; torch {record.get('torch', '?')}; "
             f"rung {record.get('rung', '?')}; allocator {bench.allocator}",
+            confidence=self.request.settings.confidence,
             notes=tuple(self._notes),
         )
 
     def _conclude(self, finding: Finding, context: Context) -> int:
-        content, text = as_json(finding, context), as_markdown(finding, context)
-        self.folder.write("verdict.json", json.dumps(content, indent=2) + "\n")
-        self.folder.write("verdict.md", text)
+        self.verdict, text = as_json(finding, context), as_markdown(finding, context)
+        if not self.replaying:
+            self.folder.write("verdict.json", json.dumps(self.verdict, indent=2) + "\n")
+            self.folder.write("verdict.md", text)
         if self.console.is_terminal:
             self.console.print(Markdown(text))
         else:
             print(text)
-        print(f"{self.folder.path}/verdict.md, verdict.json", file=sys.stderr)
+        if not self.replaying:
+            print(f"{self.folder.path}/verdict.md, verdict.json", file=sys.stderr)
         match finding.status:
             case "found" | "narrowed":
                 return Exit.FOUND
@@ -349,6 +379,19 @@ class _Told:
 def _cell_of(record: dict[str, Any]) -> dict[str, Any]:
     cells = record.get("cells") or [{}]
     return {k: v for k, v in cells[-1].items() if k not in ("key", "exporter")}
+
+
+def resolve_ends(request: BisectRequest, revisions: Revisions) -> BisectRequest:
+    """Look up what a request names; return it with every name as the revision it means now.
+
+    Raises:
+        RequestError: if a revision does not exist, or can't be had as was asked.
+    """
+    bench = request.bench
+    ends = tuple(end for end in (request.good, request.bad) if end)
+    asked = replace(bench, exporters=ends or bench.exporters, methods=("export",), runtimes=None)
+    revisions.resolve_all(asked)
+    return request.pinned(lambda name: revisions.resolve(name).name)
 
 
 def bisect_root() -> Path:

@@ -39,8 +39,12 @@ class Context:
     relevant: int
     """Candidates that can matter at all; all of them where relevance is off."""
     why_relevant: str
-    side: str
-    """``exporter``, ``runtime``, or ``both`` where they were not told apart."""
+    varied: str
+    """What the revisions were used as: ``exporter`` or ``runtime``."""
+    held: str
+    """The revision that was the other side throughout; empty where there is no other side."""
+    moved: str | None
+    """The side that the crossings of old and new said moved it; None where they did not say."""
     cell: Mapping[str, Any]
     records: Mapping[int, Sequence[Mapping[str, Any]]]
     """The measurements of each revision by its index."""
@@ -48,16 +52,20 @@ class Context:
     wall_s: float
     worker_s: float
     environment: str
+    confidence: float = 0.95
+    """How sure the person asked to be."""
     notes: tuple[str, ...] = field(default=())
 
 
 def as_json(finding: Finding, context: Context) -> dict[str, Any]:
     """Build verdict.json. Sizes are in the metric's unit: bytes, seconds or a count.
 
-    Keys: status (found, narrowed, no_difference, opposite, undecided, unmeasurable), culprit (the
-    first of culprits, or null), culprits, confidence, credible_set, step_bytes, step_interval,
-    share_explained, side, candidates_total, candidates_relevant, probes (revisions measured),
-    measurements (besides the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command.
+    Keys: status (found, narrowed, unconfirmed, no_difference, opposite, undecided, unmeasurable),
+    culprit (the first of culprits, or null), culprits, suspects (named by the search, not borne out
+    by the confirmation), confidence, credible_set, step_bytes, step_interval, share_explained, side
+    (that was varied), moved (the side that moved it, where that was found out), held (the other
+    side), candidates_total, candidates_relevant, probes (revisions measured), measurements (besides
+    the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command.
     """
     culprits = [_culprit_json(culprit, context) for culprit in finding.culprits]
     first = culprits[0] if culprits else None
@@ -67,6 +75,7 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "unit": context.metric.unit,
         "culprit": first,
         "culprits": culprits,
+        "suspects": [_culprit_json(suspect, context) for suspect in finding.suspects],
         "confidence": first["confidence"] if first else None,
         "credible_set": first["credible_set"] if first else [],
         "step_bytes": first["step"] if first else None,
@@ -75,7 +84,9 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "difference_interval": list(finding.endpoint.interval) if finding.endpoint else None,
         "sigma": finding.endpoint.sigma if finding.endpoint else None,
         "share_explained": finding.share_explained if culprits else None,
-        "side": context.side,
+        "side": context.varied,
+        "moved": context.moved,
+        "held": context.held or None,
         "candidates_total": len(context.revisions) - 1,
         "candidates_relevant": context.relevant,
         "relevance_undone": finding.relevance_undone,
@@ -105,6 +116,7 @@ def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
         "step_interval": list(culprit.step_interval),
         "share": culprit.share,
         "confirmed": culprit.confirmed,
+        "compared": culprit.compared,
         "parent": context.revisions[culprit.parent].name,
     }
 
@@ -113,7 +125,7 @@ def as_markdown(finding: Finding, context: Context) -> str:
     """Build verdict.md: the verdict first, its evidence after it."""
     lines = [f"## {headline(finding, context)}", ""]
     lines += _range_lines(finding, context)
-    for culprit in finding.culprits:
+    for culprit in (*finding.culprits, *finding.suspects):
         lines += ["", *_culprit_lines(culprit, context)]
     if finding.culprits:
         explained = f"{finding.share_explained:.0%} of the whole difference is explained"
@@ -133,6 +145,12 @@ def headline(finding: Finding, context: Context) -> str:
             more = len(finding.culprits) - 1
             also = f", and {more} other{'s' * (more > 1)}" if more else ""
             return f"{metric} changed with {context.revisions[first.index].title}{also}"
+        case "unconfirmed":
+            suspect = context.revisions[finding.suspects[0].index].title
+            return (
+                f"{metric} changed between {good} and {bad}; the search points to {suspect}, "
+                "which is NOT confirmed"
+            )
         case "no_difference":
             return f"{metric} does not differ between {good} and {bad} beyond the noise"
         case "opposite":
@@ -158,9 +176,18 @@ def _range_lines(finding: Finding, context: Context) -> list[str]:
             f"(95%: {show(ends.interval[0])} to {show(ends.interval[1])}); "
             f"noise of one run: {show(ends.sigma)}."
         )
-    if context.side != "both":
-        lines.append(f"It is the {context.side} that moved it; the other side was held still.")
+    if context.held:
+        lines.append(_side_line(finding, context))
     return lines
+
+
+def _side_line(finding: Finding, context: Context) -> str:
+    """Say which side was varied; and that it moved it, only where that was found out."""
+    programs = {"exporter": "programs ran on", "runtime": "programs were exported by"}
+    still = f"{programs[context.varied]} {context.held}"
+    if context.moved == context.varied and finding.status in ("found", "narrowed"):
+        return f"It is the {context.moved} that moved it; {still} throughout."
+    return f"Only the {context.varied} was varied; {still}."
 
 
 def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
@@ -168,19 +195,22 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
     before = _level(context, culprit.parent)
     relative = f" ({culprit.step / before:+.1%})" if before else ""
     low, high = culprit.step_interval
+    how = "confirmed" if culprit.confirmed else "NOT confirmed"
     lines = [
-        f"### {named.title}",
+        f"### {named.title}{'' if culprit.confirmed else ' (suspect)'}",
         "",
         *([f"{named.author}, {named.date}"] if named.author else []),
         f"- step {show(culprit.step)}{relative}, 95%: {show(low)} to {show(high)}; "
         f"{culprit.share:.0%} of the whole difference",
-        f"- confidence {found.confidence:.1%}, "
-        + ("confirmed" if culprit.confirmed else "NOT confirmed")
-        + f" against {context.revisions[culprit.parent].name[:10]}, run in turn",
+        f"- confidence {found.confidence:.1%}, {how} against "
+        + context.revisions[culprit.parent].name[:10]
+        + (", run in turn" if culprit.compared else ": the two could not be run in turn"),
     ]
     others = [context.revisions[i].title for i in found.credible_set if i != culprit.index]
     if others:
-        lines.append(f"- other candidates of the 95% set: {'; '.join(others[:10])}")
+        lines.append(
+            f"- other candidates of the {100 * context.confidence:g}% set: {'; '.join(others[:10])}"
+        )
     if named.files:
         lines.append(f"- files: {', '.join(named.files[:12])}{' ...' * (len(named.files) > 12)}")
     lines += ["", *_before_after(culprit, context)]
@@ -199,20 +229,35 @@ def _before_after(culprit: Culprit, context: Context) -> list[str]:
     good = [[r for r in side if r["status"] == "ok"] for side in sides]
     if not all(good):
         return []
-    before, after = (side[-1] for side in good)
-    lines = ["| phase | before | after | change |", "| --- | ---: | ---: | ---: |"]
-    phases = [{r["phase"]: r for r in phase_rows(record)} for record in (before, after)]
+    before, after = (_typical(side, context.metric) for side in good)
+    lines = [
+        "| peak above the baseline in | before | after | change |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    phases = [_phases(record) for record in (before, after)]
     for name in dict.fromkeys([*phases[0], *phases[1]]):
-        a, b = (side[name]["peak_bytes"] if name in side else None for side in phases)
+        a, b = (side.get(name) for side in phases)
         change = "" if a is None or b is None else f"{(b - a) / 1e6:+.1f} MB"
         lines.append(f"| {name} | {_mb(a)} | {_mb(b)} | {change} |")
     rows = [measurement_rows(record)[-1] for record in (before, after)]
     lines += ["", "| also | before | after |", "| --- | ---: | ---: |"]
     for key in _COMPARED:
-        a, b = (_value(key, row.get(key)) for row in rows)
-        if a or b:
-            lines.append(f"| {key} | {a} | {b} |")
+        old, new = (_value(key, row.get(key)) for row in rows)
+        if old or new:
+            lines.append(f"| {key} | {old} | {new} |")
     return lines
+
+
+def _typical(records: Sequence[Mapping[str, Any]], metric: Metric) -> Mapping[str, Any]:
+    """Return the record whose value is the median one."""
+    known = [(value, i) for i, r in enumerate(records) if (value := metric.value(r)) is not None]
+    return records[sorted(known)[len(known) // 2][1]] if known else records[-1]
+
+
+def _phases(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return the peak of each phase above the baseline of its own process, as the step is."""
+    baseline = measurement_rows(record)[-1]["baseline_bytes"] or 0
+    return {row["phase"]: row["peak_bytes"] - baseline for row in phase_rows(record)}
 
 
 _COMPARED = (

@@ -6,7 +6,7 @@ import random
 from bisect.driver import Bisection, Finding, Settings
 from bisect.problem import Problem, State, relevance_prior
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -151,3 +151,100 @@ def test_noise_near_the_step_never_names_a_wrong_commit_with_confidence(seed: in
     finding = bisect(History(step(60, 33, 4.0), sigma=1.0, seed=seed), repeats=6)
     if finding.status == "found" and finding.culprits[0].confirmed:
         assert 33 in finding.culprits[0].verdict.credible_set
+
+
+class Scripted(History):
+    """A history in which some runs of a revision fail, or read otherwise, by their number."""
+
+    def __init__(
+        self,
+        levels: Sequence[float],
+        *,
+        fails: Callable[[int, int], bool] = lambda index, run: False,
+        wrong: Callable[[int, int], float] = lambda index, run: 0.0,
+    ) -> None:
+        super().__init__(levels)
+        self.fails, self.wrong = fails, wrong
+
+    def measure(self, index: int) -> float | None:
+        value = super().measure(index)
+        if value is None or self.fails(index, self.runs[index]):
+            return None
+        return value + self.wrong(index, self.runs[index])
+
+
+def runs_until_confirmation(history: History, **settings: object) -> Counter[int]:
+    """Return how often each revision is run before the confirmation begins."""
+    seen: list[Counter[int]] = []
+
+    class Listening(Quiet):
+        def stage(self, text: str) -> None:
+            if text == "confirmation" and not seen:
+                seen.append(history.runs.copy())
+
+    problem = Problem(len(history.levels) - 1)
+    Bisection(problem, history, Settings(**settings), Listening()).run()  # type: ignore[arg-type]
+    return seen[0]
+
+
+@pytest.mark.parametrize("failing", [21, 22])
+def test_one_failure_in_the_confirmation_is_run_again(failing: int) -> None:
+    before = runs_until_confirmation(History(step(40, 22)))[failing]
+    once = Scripted(step(40, 22), fails=lambda i, run: (i, run) == (failing, before + 1))
+    finding = bisect(once)
+    assert finding.status == "found"
+    assert [(c.index, c.confirmed) for c in finding.culprits] == [(22, True)]
+
+
+def test_a_parent_that_dies_in_the_confirmation_leaves_a_suspect() -> None:
+    before = runs_until_confirmation(History(step(40, 22)))[21]
+    dying = Scripted(step(40, 22), fails=lambda i, run: i == 21 and run > before)
+    finding = bisect(dying)
+    assert (finding.status, finding.culprits) == ("unconfirmed", ())
+    assert [(c.index, c.compared) for c in finding.suspects] == [(22, False)]
+    assert dying.runs[21] == before + 2
+
+
+@pytest.mark.parametrize("end", [0, 40])
+def test_an_endpoint_that_dies_in_the_search(end: int) -> None:
+    # A step of four sigma: the search gives the endpoints more runs than the check's three.
+    history = Scripted(step(40, 20, 0.4), fails=lambda i, run: i == end and run > 3)
+    finding = bisect(history)
+    assert finding.status == "unmeasurable"
+    assert history.runs[end] == 5
+
+
+def test_a_revision_that_fails_now_and_then_costs_no_endless_loop() -> None:
+    for seed in range(20):
+        dice = random.Random(seed)
+        history = Scripted(step(40, 22, 0.5), fails=lambda i, run: dice.random() < 0.3)  # noqa: B023
+        finding = bisect(history, budget=500)
+        assert finding.measurements < 500
+        if finding.status == "found":
+            assert 22 in finding.culprits[0].verdict.credible_set
+
+
+def test_a_step_that_the_confirmation_does_not_show_is_a_suspect_only() -> None:
+    # 20 to 29 read high the first time only, as on a machine that was busy for a while.
+    flaky = Scripted(
+        [100.0] * 30 + [250.0] * 11,
+        wrong=lambda i, run: 150.0 if 20 <= i < 30 and run <= 2 else 0.0,
+    )
+    finding = bisect(flaky)
+    assert (finding.status, finding.culprits) == ("unconfirmed", ())
+    assert not finding.suspects[0].confirmed
+    assert finding.suspects[0].compared
+
+
+def test_a_budget_spent_in_the_confirmation_keeps_the_candidate() -> None:
+    spent = sum(runs_until_confirmation(History(step(40, 22)), repeats=3).values()) - 6
+    for more in (0, 1, 3):
+        finding = bisect(History(step(40, 22)), repeats=3, budget=spent + more)
+        assert (finding.status, finding.culprits) == ("unconfirmed", ())
+        assert [(c.index, c.compared) for c in finding.suspects] == [(22, False)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_runs_that_lie_apart_by_chance_do_not_undo_a_clear_step(seed: int) -> None:
+    finding = bisect(History(step(10, 4, 1.2), seed=seed))
+    assert [(c.index, c.confirmed) for c in finding.culprits] == [(4, True)]

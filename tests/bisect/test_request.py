@@ -1,5 +1,6 @@
 from bisect.metrics import METRICS
 from bisect.request import load_bisect
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,9 @@ def test_the_command_line_goes_before_the_defaults() -> None:
         (["floor=lots"], "floor: 'lots' is not a size"),
         (["method=decode"], "method: the metric and good=/bad= decide it"),
         (["commit=v1.2.0"], "commit: the metric and good=/bad= decide it"),
+        (["resume=latest"], "resume: goes first and alone"),
+        (["out=x"], "out: not of a bisection"),
+        (["runtime=v1.4.1,v1.5.1"], "runtime: a bisection holds one runtime still"),
         (["goood=x"], "option: 'goood' is not one of"),
         (["floor=1MB", "floor=2MB"], "floor: given twice"),
     ],
@@ -47,3 +51,28 @@ def test_refusals_are_one_line(words: list[str], message: str) -> None:
         load_bisect("encode_peak", words)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_export_metric_has_no_runtime() -> None:
+    with pytest.raises(RequestError, match="runtime: export_peak is measured in the export"):
+        load_bisect("export_peak", ["runtime=v1.4.1"])
+
+
+def test_what_is_written_down_means_the_same_tomorrow_and_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clone").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = ["good=old", "bad=main", "repo=clone", "model=tiny", "runtime=1.4.1"]
+    pinned = load_bisect("encode_peak", words).pinned(lambda name: f"{name}@c0ffee0000")
+    assert pinned.words == (
+        *("good=old@c0ffee0000", "bad=main@c0ffee0000"),
+        *(f"repo={tmp_path}/clone", "model=tiny", "runtime=1.4.1@c0ffee0000"),
+    )
+    assert (pinned.good, pinned.bad) == ("old@c0ffee0000", "main@c0ffee0000")
+    assert pinned.bench.runtimes == ("1.4.1@c0ffee0000",)
+    assert pinned.bench.origin.repo == f"{tmp_path}/clone"
+    again = load_bisect("encode_peak", pinned.words)
+    assert (again.good, again.bad, again.words) == (pinned.good, pinned.bad, pinned.words)
+    address = "https://example.org/executorch.git"
+    assert load_bisect("export_peak", [f"repo={address}"]).bench.origin.repo == address

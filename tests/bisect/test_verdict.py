@@ -3,19 +3,22 @@ from bisect.metrics import metric_of
 from bisect.verdict import Context, Named, as_json, as_markdown
 from typing import Any
 
-from tests.bisect.test_driver import History, bisect, step
+from tests.bisect.test_driver import History, Scripted, bisect, step
 from tests.bisect.test_metrics import EXPORT
 from tests.results.test_rows import record
 
 
 def context(last: int, **changes: Any) -> Context:
-    def measured(peak: int) -> list[dict[str, Any]]:
+    def measured(*peaks: int) -> list[dict[str, Any]]:
+        return [one(peak) for peak in peaks]
+
+    def one(peak: int) -> dict[str, Any]:
         events = [
             {"event": "baseline", "rss_bytes": 50 * 10**6, "peak_bytes": 0},
             {"event": "phase", "name": "lower", "seconds": 1, "rss_bytes": 0, "peak_bytes": peak},
             {"event": "result", "peak_bytes": peak},
         ]
-        return [record(cells=[EXPORT], events=events)]
+        return record(cells=[EXPORT], events=events)
 
     names = [f"{i:010x}" for i in range(last + 1)]
     return Context(
@@ -25,9 +28,15 @@ def context(last: int, **changes: Any) -> Context:
                           for i, n in enumerate(names)],
             "relevant": 7,
             "why_relevant": "they touch what was read",
-            "side": "exporter",
+            "varied": "exporter",
+            "held": "v1.4.1",
+            "moved": "exporter",
             "cell": {"model": "tiny"},
-            "records": {21: measured(150 * 10**6), 22: measured(300 * 10**6)},
+            # The last run of the culprit is wild: the table takes the median one.
+            "records": {
+                21: measured(150 * 10**6),
+                22: measured(299 * 10**6, 300 * 10**6, 900 * 10**6),
+            },
             "command": "python -m bisect export_peak",
             "wall_s": 60.0,
             "worker_s": 55.0,
@@ -63,8 +72,8 @@ def test_markdown_says_it_all() -> None:
     for words in (
         "## export_peak changed with 0000000016 subject 22",
         "40 candidates", "7 of them can matter", "A, 2026-08-01", "files: exir/a.py",
-        "| lower | 150.0 MB | 300.0 MB | +150.0 MB |", "100% of the whole difference",
-        "the exporter that moved it", "    python -m bisect export_peak",
+        "| lower | 100.0 MB | 250.0 MB | +150.0 MB |", "100% of the whole difference",
+        "the exporter that moved it; programs ran on v1.4.1", "    python -m bisect export_peak",
     ):  # fmt: skip
         assert words in text
 
@@ -75,3 +84,33 @@ def test_no_difference_names_nobody() -> None:
     assert "does not differ" in text.splitlines()[0]
     assert "###" not in text
     assert content["culprit"] is content["confidence"] is None
+
+
+def test_the_side_that_moved_it_is_said_only_where_it_was_found_out() -> None:
+    untold = as_markdown(found(), context(40, moved=None))
+    finding = bisect(History([100e6] * 41, sigma=SCALE))
+    for text in (untold, as_markdown(finding, context(40))):
+        assert "that moved it" not in text
+        assert "Only the exporter was varied; programs ran on v1.4.1." in text
+    exported = as_markdown(found(), context(40, held="", moved=None))
+    assert "varied" not in exported
+    content = as_json(found(), context(40, moved=None))
+    assert (content["side"], content["moved"], content["held"]) == ("exporter", None, "v1.4.1")
+
+
+def test_a_suspect_is_no_culprit() -> None:
+    wrong = lambda i, run: 150.0 if 20 <= i < 30 and run <= 2 else 0.0  # noqa: E731
+    finding = bisect(Scripted(step(40, 30), wrong=wrong))
+    text, content = as_markdown(finding, context(40)), as_json(finding, context(40))
+    assert content["status"] == "unconfirmed"
+    assert content["culprit"] is content["confidence"] is None
+    assert not content["suspects"][0]["confirmed"]
+    name = content["suspects"][0]["name"]
+    assert f"the search points to {name}" in text.splitlines()[0]
+    assert text.splitlines()[0].endswith("which is NOT confirmed")
+    assert "that moved it" not in text
+
+
+def test_the_set_is_called_by_the_confidence_asked_for() -> None:
+    finding = bisect(History(step(40, 20), broken=[19, 20, 21]), confidence=0.9)
+    assert "of the 90% set: " in as_markdown(finding, context(40, confidence=0.9))
