@@ -6,109 +6,20 @@ own, so that the same loop runs on ExecuTorch and, in the tests, on histories ma
 
 from __future__ import annotations
 
-from bisect.noise import Direction, Endpoint, agrees, endpoint_check, welch_interval
+from bisect.finding import Culprit, Finding, Listener, Prober, Settings, Status
+from bisect.noise import Endpoint, agrees, endpoint_check, welch_interval
 from bisect.posterior import posterior
 from bisect.problem import Observation, Problem, State
 from bisect.search import Verdict, next_probe, verdict
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
-
-Status = Literal[
-    "found",
-    "narrowed",
-    "unconfirmed",
-    "no_difference",
-    "opposite",
-    "undecided",
-    "unmeasurable",
-]
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
 
 _PATIENCE = 2
 """So many failures in a row, and a revision that did give values is not asked again."""
 _CLEAR = 10.0
 """Steps of so many sigma need no more than two runs of each side to be confirmed."""
-
-
-class Prober(Protocol):
-    """Measures revisions by their index in the range."""
-
-    def measure(self, index: int) -> float | None:
-        """Take one more measurement of a revision; None where it can't be measured."""
-
-
-class Listener(Protocol):
-    """Is told how the search goes."""
-
-    def stage(self, text: str) -> None:
-        """Tell which stage begins."""
-
-    def probing(self, index: int, run: int, runs: int) -> None:
-        """Tell what is about to be measured: run `run` of `runs`."""
-
-    def believes(self, state: State, probabilities: Sequence[float]) -> None:
-        """Tell the probability of each candidate after a measurement."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the person may set.
-
-    direction      the change asked about
-    floor          differences below it are none, in the metric's unit
-    repeats        interleaved runs at each endpoint, and of culprit and parent at the end
-    confidence     how sure to be before a commit is named
-    minor_share    steps below this share of the difference are not searched for
-    budget         the most measurements beside the endpoint checks
-    """
-
-    direction: Direction = "increase"
-    floor: float = 0.0
-    repeats: int = 3
-    confidence: float = 0.95
-    minor_share: float = 0.1
-    budget: int = 200
-
-
-@dataclass(frozen=True)
-class Culprit:
-    """One change: candidate `index`, its evidence, and its share of the endpoint difference."""
-
-    index: int
-    parent: int
-    """The nearest revision before it that can be measured: what it was compared with."""
-    verdict: Verdict
-    step: float
-    """Size of the change, from the confirmation: culprit minus parent."""
-    step_interval: tuple[float, float]
-    """Its 95% interval (Welch)."""
-    share: float
-    confirmed: bool
-    """Whether culprit and parent, run in turn, differ as the search said."""
-    compared: bool = True
-    """Whether they could be run in turn at all: the budget may end, or a revision fail."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """How a bisection ended."""
-
-    status: Status
-    endpoint: Endpoint | None
-    culprits: tuple[Culprit, ...]
-    """Only what the confirmation bore out."""
-    state: State | None
-    measurements: int
-    """Runs taken beside those of the endpoint check."""
-    relevance_undone: bool = False
-    suspects: tuple[Culprit, ...] = ()
-    """What the search named and the confirmation did not bear out."""
-
-    @property
-    def share_explained(self) -> float:
-        """The share of the endpoint difference that the culprits explain together."""
-        return sum(culprit.share for culprit in self.culprits)
 
 
 class _OutOfBudgetError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect.driver import Settings
+from bisect.finding import Settings
 from bisect.metrics import Metric, metric_of
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

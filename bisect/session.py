@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import time
-from bisect.driver import Bisection, Finding
+from bisect.driver import Bisection
+from bisect.finding import Finding
 from bisect.listener import ConsoleListener
 from bisect.metrics import Metric
 from bisect.prober import RealProber, Recorded

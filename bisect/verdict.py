@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect.driver import Culprit, Finding
+from bisect.finding import Culprit, Finding
 from bisect.metrics import Metric
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from bisect.driver import Bisection, Finding, Settings
+from bisect.driver import Bisection
+from bisect.finding import Finding, Settings
 from bisect.problem import Problem, State, relevance_prior
 from collections import Counter
 from collections.abc import Callable, Sequence
