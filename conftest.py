@@ -6,8 +6,11 @@ same objects, so that whoever holds the standard one notices nothing (CONTRIBUTI
 """
 
 import importlib
+import os
 import sys
 from pathlib import Path
+
+from hypothesis import settings
 
 ROOT = str(Path(__file__).resolve().parent)
 for path in (str(Path(ROOT, "bench", "worker")), ROOT):
@@ -16,3 +19,8 @@ for path in (str(Path(ROOT, "bench", "worker")), ROOT):
 if not hasattr(sys.modules.get("bisect"), "__path__"):
     sys.modules.pop("bisect", None)
     importlib.import_module("bisect")
+
+# In CI the same examples every time; on a desk new ones, which is how they find something.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")

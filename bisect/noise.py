@@ -117,7 +117,9 @@ def welch_interval(
     )
     if error == 0:
         return Interval(difference, difference, difference, sigma)
-    freedom = error**2 / sum(e**2 / (len(s) - 1) for e, s in zip(errors, sides, strict=True))
+    # As shares of the whole: the square of a tiny variance would be zero.
+    shares = [(e / error) ** 2 / (len(s) - 1) for e, s in zip(errors, sides, strict=True)]
+    freedom = 1 / sum(shares)
     reach = t_quantile(0.5 + level / 2, freedom) * math.sqrt(error)
     return Interval(difference, difference - reach, difference + reach, sigma)
 

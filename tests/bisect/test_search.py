@@ -457,3 +457,11 @@ def test_noise_is_about_right_and_robust() -> None:
     assert noise_of(groups).sigma == pytest.approx(2, rel=0.1)
     assert noise_of([*groups, [0.0, 1000.0]]).sigma < 40
     assert noise_of([[1.0], [2.0]]).freedom == 0
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-123, 1.0, 1e123])
+def test_the_interval_scales_with_the_values_however_small(scale: float) -> None:
+    unit = welch_interval([0.0, 0.0, 1.0], [5.0, 6.0, 5.0])
+    found = welch_interval([0.0, 0.0, scale], [5 * scale, 6 * scale, 5 * scale])
+    assert found.low / scale == pytest.approx(unit.low)
+    assert found.high / scale == pytest.approx(unit.high)
