@@ -188,7 +188,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
             if text["memory_cap"] in ("", "none")
             else parse_size("memory_cap", text["memory_cap"]),
         ),
-        out=Path(text["out"]).expanduser(),
+        out=Path(text["out"] or "results/runs").expanduser(),
         resume=text["resume"] or None,
         overrides=tuple(word for word in overrides if not word.startswith("resume=")),
     )

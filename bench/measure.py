@@ -73,6 +73,7 @@ def run_worker(
         worker_root: the folder that holds the package ``et_worker``.
 
     """
+    folder = folder.absolute()  # the worker's working directory is another than ours
     events_path, log_path = folder / "events.jsonl", folder / "worker.log"
     request_path = folder / "request.json"
     events_path.touch()

@@ -31,7 +31,7 @@ class ProgramStore:
     """Content-addressed ``<sha256>.pte`` files, and one ``<export key>.json`` per export."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = root.absolute()  # workers run in another working directory
 
     def find(self, key: str) -> Program | None:
         """Return the program of an export, if it is there and its checksum holds."""

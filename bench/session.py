@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,7 +86,7 @@ def _measure(
         except KeyboardInterrupt:
             print(
                 f"et-peak: interrupted; what was measured is kept. "
-                f"Go on with: nox -s bench -- resume={folder.id}",
+                f"Go on with: nox -s bench -- resume={folder.id}{_elsewhere(request)}",
                 file=sys.stderr,
             )
             return Exit.INTERRUPTED
@@ -117,7 +118,9 @@ def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) ->
     for line in summary.reasons:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"[dim]{LEGEND}[/]", highlight=False)
-    console.print(f"{folder.path}/measurements.csv, phases.csv", highlight=False, soft_wrap=True)
+    console.print(
+        f"{folder.path}/measurements.csv, phases.csv", markup=False, highlight=False, soft_wrap=True
+    )
     statuses = set(rows["status"])
     return Exit.OK if statuses & {"ok", "unsupported"} else Exit.UNDECIDED
 
@@ -129,3 +132,9 @@ def _history(out: Path) -> dict[str, float]:
         with contextlib.suppress(RequestError, OSError):  # an estimate can do without it
             records += RunFolder(out / run).records()
     return history(records)
+
+
+def _elsewhere(request: Request) -> str:
+    """Return the `out=` that a resume needs, where it is not the usual one."""
+    given = [word for word in request.overrides if word.startswith("out=")]
+    return f" {shlex.quote(given[0])}" if given else ""

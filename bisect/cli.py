@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import io
 import json
 import shutil
-import signal
 import sys
 import traceback
 from bisect.metrics import METRICS, parts_of
 from bisect.request import OWN, BisectRequest, load_bisect
 from collections.abc import Sequence
-from types import FrameType
-from typing import NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.command import Parser, run_command
 from bench.errors import EtPeakError, Exit, RequestError
 from bench.results.record import RunFolder
 
@@ -36,33 +32,15 @@ Find the commit that changed a measurement, with a stated confidence.
 Options, beside those of nox -s bench -- --help that choose the cell:"""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message} (see python -m bisect --help)")
-
-
 def run(argv: Sequence[str]) -> int:
     """Run the command; return its exit code (see :class:`bench.errors.Exit`)."""
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    signal.signal(signal.SIGTERM, _interrupt)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
-    try:
-        return _run(list(argv), console)
-    except EtPeakError as error:
-        print(f"et-peak: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("et-peak: interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
-    except OSError as error:
-        print(f"et-peak: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
-        return Exit.UNDECIDED
+    code = run_command(_run, argv)
+    # To git any code below 128 is a verdict on the commit, and a wrong word is none.
+    return 255 if code == Exit.BAD_REQUEST and "probe" in list(argv)[:1] else code
 
 
 def _run(argv: list[str], console: Console) -> int:
-    parser = _Parser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-h", "--help", action="store_true")
+    parser = Parser("see python -m bisect --help")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("words", nargs="*")
     given = parser.parse_intermixed_args(argv)
@@ -135,7 +113,11 @@ def _earlier(command: str, words: list[str], console: Console) -> int:
     if len(words) != 1:
         raise RequestError(f"{command}: give the id of one bisection, or latest")
     folder = RunFolder.find(bisect_root(), words[0])
-    content = json.loads((folder.path / "request.json").read_text())
+    try:
+        content = json.loads((folder.path / "request.json").read_text())
+        content = {"metric": str(content["metric"]), "overrides": folder.read("overrides")}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise RequestError(f"bisection {folder.id} has no readable request.json") from None
     request = load_bisect(content["metric"], content["overrides"])
     if command == "log":
         return show_log(request.metric, folder, console)
@@ -166,7 +148,3 @@ def _metrics_table() -> Table:
         exact = " (exact: one run tells)" if metric.exact else ""
         table.add_row(metric.name, metric.unit, metric.meaning + exact, " ".join(parts_of(metric)))
     return table
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bench.errors import Exit, RequestError
@@ -30,7 +31,7 @@ def show_log(metric: Metric, folder: RunFolder, console: Console) -> int:
             "" if value is None else metric.show(value),
             f"{record.get('total_s') or 0:.1f}",
             record.get("rung", ""),
-            record["status"] + (f": {record['reason']}" if record["reason"] else ""),
+            record["status"] + (escape(f": {record['reason']}") if record["reason"] else ""),
         )
     console.print(table)
     return Exit.OK

@@ -50,6 +50,25 @@ def test_ok(tmp_path: Path) -> None:
     assert outcome.sampled_peak_bytes and outcome.rusage_peak_bytes
 
 
+def test_a_relative_folder_is_meant_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "root" / "et_worker"
+    package.mkdir(parents=True)
+    (package / "__main__.py").write_text(HEAD + "say(event='result', peak_bytes=1)")
+    Path("scratch").mkdir()
+    outcome = run_worker(
+        Path(sys.executable),
+        {"task": "x"},
+        env=dict(os.environ),
+        folder=Path("scratch"),
+        limits=ROOMY,
+        worker_root=tmp_path / "root",
+    )
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
 def test_exit_zero_without_a_result_is_a_failure(tmp_path: Path) -> None:
     assert run(tmp_path, "pass").status == "failed"
 

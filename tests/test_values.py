@@ -18,7 +18,9 @@ def test_size(text: str, size: int) -> None:
     assert parse_size("memory_cap", text) == size
 
 
-@pytest.mark.parametrize("text", ["lots", "", "-1GB", "0", "0.1B", "1TBs", "nan", "1e9", "GB"])
+@pytest.mark.parametrize(
+    "text", ["lots", "", "-1GB", "0", "0.1B", "1TBs", "nan", "1e9", "GB", "9" * 400 + "GB"]
+)
 def test_size_refused(text: str) -> None:
     with pytest.raises(RequestError, match=r"^memory_cap: .* is not a size \(for example 8GB"):
         parse_size("memory_cap", text)

@@ -28,13 +28,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("results/runs"), help="where the runs are")
     parser.add_argument("--to", type=Path, default=Path("results"), help="where the table goes")
-    given = parser.parse_args(argv)
+    given = parser.parse_intermixed_args(argv)
     try:
         if not re.fullmatch(r"[\w.-]+", given.name) or given.name.startswith((".", "-")):
             raise RequestError(f"NAME: {given.name!r} may have letters, digits, '.', '-' and '_'")
         folders = [RunFolder.find(given.out, run) for run in given.runs]
         path = given.to / f"{given.name}.csv"
         table = publish([read_csv(f.path / "measurements.csv") for f in folders], path)
+    except OSError as error:
+        print(f"et-peak: {error.strerror}: {error.filename}", file=sys.stderr)
+        return Exit.BAD_REQUEST
     except EtPeakError as error:
         print(f"et-peak: {error}", file=sys.stderr)
         return error.exit_code

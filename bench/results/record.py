@@ -115,8 +115,11 @@ class RunFolder:
 
         """
         try:
-            return list(json.loads((self.path / "request.json").read_text())[key])
-        except (OSError, ValueError, KeyError):
+            found = list(json.loads((self.path / "request.json").read_text())[key])
+            if not all(isinstance(word, str) for word in found):
+                raise ValueError(key)
+            return found
+        except (OSError, ValueError, KeyError, TypeError):
             raise RequestError(f"run {self.id} has no readable request.json: start anew") from None
 
 

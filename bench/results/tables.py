@@ -13,6 +13,7 @@ from bench.errors import RequestError
 from bench.results.record import write_whole
 from bench.results.schema import MEASUREMENTS, PHASES, Column
 
+_KEYS = ("model", "method", "status", "cell_key")
 IDENTITY = ("cell_key", "build_key", "exporter_build_key", "machine")
 """What makes two rows repeats of one measurement: what was asked, on what, and where."""
 _SORT = (
@@ -45,6 +46,9 @@ def read_csv(path: Path) -> pd.DataFrame:
     """
     try:
         table = pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
+        missing = [name for name in _KEYS if name not in table.columns or table[name].isna().any()]
+        if missing:
+            raise ValueError(f"no {', '.join(missing)} in every row")
         return frame(table.to_dict("records"), MEASUREMENTS)  # type: ignore[arg-type]
     except (OSError, ValueError, TypeError) as error:
         raise RequestError(f"{path}: not a table of measurements ({error})") from None

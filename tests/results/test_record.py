@@ -78,3 +78,11 @@ def test_a_line_in_the_middle_that_is_no_record_is_named(tmp_path: Path, line: s
     (run.path / "raw.jsonl").write_text(f'{{"status": "ok"}}\n{line}\n{{"status": "ok"}}\n')
     with pytest.raises(RequestError, match="line 2 is no record"):
         run.records()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"overrides": null}', '{"overrides": [1]}'])
+def test_a_request_that_is_none_is_one_line(tmp_path: Path, text: str) -> None:
+    run = folder(tmp_path)
+    (run.path / "request.json").write_text(text)
+    with pytest.raises(RequestError, match=r"no readable request\.json"):
+        run.read("overrides")

@@ -50,7 +50,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\x00\xff", b'model\n"', b"model,iterations\ntiny,many\n"]
+    "content", [b"", b"\x00\xff", b'model\n"', b"model,iterations\ntiny,many\n", b"a,b\n1,2\n"]
 )
 def test_what_is_no_table_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.csv").write_bytes(content)

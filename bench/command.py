@@ -1,0 +1,72 @@
+"""What the commands have in common: one-line errors, exit codes, how they are interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+from bench.errors import EtPeakError, Exit, RequestError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with its refusals as our one-line errors.
+
+    Args:
+        hint: what is valid instead, put after each refusal.
+    """
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        self._hint = hint
+        self.add_argument("-h", "--help", action="store_true")
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse in one line.
+
+        Raises:
+            RequestError: always.
+        """
+        raise RequestError(f"{message} ({self._hint})")
+
+
+def run_command(work: Callable[[list[str], Console], int], argv: Sequence[str] | None) -> int:
+    """Run a command to its exit code; what it raises is one line for the person.
+
+    SIGTERM is an interruption like Ctrl-C. A reader that closes the pipe early is none: output
+    that nobody reads is no failure, but nothing more can be said.
+
+    Args:
+        work: takes the words of the command line and where to print.
+        argv: those words; None for the process's own.
+    """
+    console = Console(width=None if sys.stdout and sys.stdout.isatty() else 140)
+    signal.signal(signal.SIGTERM, _interrupt)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # progress, when it goes into a file too
+    try:
+        return work(list(sys.argv[1:] if argv is None else argv), console)
+    except EtPeakError as error:
+        print(f"et-peak: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("et-peak: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.INTERRUPTED
+    except OSError as error:  # a full disk, a folder we may not write
+        where = f": {error.filename}" if error.filename else ""
+        print(f"et-peak: {error.strerror or error}{where}", file=sys.stderr)
+        return Exit.UNDECIDED
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> Any:
+    raise KeyboardInterrupt
