@@ -147,11 +147,13 @@ def test_the_budget_ends_it_undecided_with_what_is_known() -> None:
     assert not finding.culprits
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_noise_near_the_step_never_names_a_wrong_commit_with_confidence(seed: int) -> None:
-    finding = bisect(History(step(60, 33, 4.0), sigma=1.0, seed=seed), repeats=6)
-    if finding.status == "found" and finding.culprits[0].confirmed:
-        assert 33 in finding.culprits[0].verdict.credible_set
+def test_noise_near_the_step_names_the_right_commit_or_none() -> None:
+    named = []
+    for seed in range(8):
+        finding = bisect(History(step(60, 33, 4.0), sigma=1.0, seed=seed), repeats=6)
+        named += [culprit.verdict.credible_set for culprit in finding.culprits]
+    assert len(named) >= 4  # most of the histories do end in a commit
+    assert all(33 in credible_set for credible_set in named)
 
 
 class Scripted(History):
