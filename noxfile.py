@@ -79,7 +79,9 @@ def perf(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run all tests; `-- -m 'not integration'` leaves out those that build environments."""
     install(session, "test")
-    session.run("python", "-m", "pytest", *session.posargs)
+    # Two at most, for the memory of the exports; `-- -n 0` runs all in one process.
+    side_by_side = ("-n", "logical", "--maxprocesses", "2", "--dist", "loadgroup")
+    session.run("python", "-m", "pytest", *side_by_side, *session.posargs)
 
 
 @nox.session

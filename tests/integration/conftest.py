@@ -1,6 +1,7 @@
 """One real environment (ExecuTorch 1.4.1) and one real run of tiny Whisper, for all tests here.
 
-The caches of the session are its own: nothing a test does reaches the user's.
+The caches of the session are its own: nothing a test does reaches the user's. Test processes that
+run side by side (pytest-xdist) share them, as two commands of one user do.
 """
 
 from __future__ import annotations
@@ -25,17 +26,25 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("model.n_audio_layer=1", "model.n_text_layer=1", "model.n_vocab=2000")
 """A Whisper of one block each side: an export takes seconds."""
 
+TOGETHER = {"tiny_run", "overlaid"}
+"""Fixtures that take long and so are made once: what needs one runs in one test process."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.integration)
+            for fixture in TOGETHER.intersection(getattr(item, "fixturenames", ())):
+                item.add_marker(pytest.mark.xdist_group(fixture))
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    (shared / "cache").mkdir(exist_ok=True)
+    return shared / "cache"
 
 
 @pytest.fixture(scope="session")
