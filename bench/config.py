@@ -37,6 +37,8 @@ _SINGLE = ("max_tokens", "repeats", "seed", "allocator", *_ORIGIN, *_LIMITS, "ou
 _PATHS = ("out", "repo", "nightly_index")
 _SWEPT = ("commit", "exporter", "runtime", "samples")
 VALUES = (*_SWEPT, "iterations", *_SINGLE)
+NULL = "null"
+"""On the command line as in ``config.yaml``: nothing, of a value that may be nothing."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ def host(system: str = sys.platform, machine: str = "") -> str:
     return f"{system}-{(machine or platform.machine()).lower()}"
 
 
+def default_commit(conf: Path = CONF) -> str:
+    """Return the release that stands wherever none is named: ``commit`` of ``config.yaml``."""
+    return str(OmegaConf.select(OmegaConf.load(conf / "config.yaml"), "commit"))
+
+
 def group_choices(group: str, conf: Path = CONF) -> list[str]:
     """Return the names that ``group=`` takes, in the order of a person (small to large)."""
     names = {path.stem for path in (conf / group).glob("*.yaml")}
@@ -129,6 +136,12 @@ def split_overrides(overrides: Sequence[str]) -> dict[str, str]:
     return given
 
 
+def without_nulls(overrides: Sequence[str], base: Mapping[str, Any]) -> list[str]:
+    """Leave out each ``key=null`` whose default is null: it asks for what is there anyway."""
+    none = {f"{name}={NULL}" for name in VALUES if base[name] is None}
+    return [word for word in overrides if word.strip() not in none]
+
+
 def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     """Check the overrides and compose the configuration of every combination.
 
@@ -136,8 +149,10 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         RequestError: on anything wrong, in one line that names the valid choices.
 
     """
-    given = split_overrides(overrides)
+    split_overrides(overrides)  # as they were typed: a key given twice is wrong, null or not
     base = compose_one([], conf)
+    overrides = without_nulls(overrides, base)
+    given = split_overrides(overrides)
     given = _with_defaults(given, base, conf)
     axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
     text = {name: given.get(name, _text(base[name])) for name in VALUES}

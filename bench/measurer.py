@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,11 @@ _ALLOCATOR: dict[str, dict[str, str]] = {
     "default": {},
     "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"},
 }
+
+# What a record says of the environment of the process, of the exporter's, and of the end.
+_ENVIRONMENT = ("rung", "why", "torch", "build_key", "packages_hash")
+_EXPORTER = ("rung", "why", "build_key")
+_OUTCOME = ("status", "reason", "events", "rusage_peak_bytes", "sampled_peak_bytes", "log_tail")
 
 
 class Environments(Protocol):
@@ -92,13 +98,16 @@ class Measurer:
             return record | {"status": "unsupported", "reason": job.unsupported}
         try:
             exporter = self._environment(job.cells[0].exporter, "export")
-            record |= _about_exporter(exporter)
+            record["exporter_sha"] = exporter.git_sha
+            record |= {
+                f"exporter_{name}": value for name, value in _told(exporter, _EXPORTER).items()
+            }
             environment = exporter
             if job.kind == "run":
                 environment = self._environment(job.revision, "run")
         except BuildError as error:
             return record | {"status": "untestable", "reason": str(error)}
-        record |= _about(environment)
+        record |= _told(environment, _ENVIRONMENT)
         if job.kind == "export":
             outcome, program = self._export(job, environment)
         else:
@@ -108,7 +117,8 @@ class Measurer:
             except _NoProgramError as error:
                 return record | {"status": error.status, "reason": f"no program to run: {error}"}
             outcome = self._start(job, environment, program.path)
-        return record | _about_outcome(outcome) | {"program": program.info if program else None}
+        record |= _told(outcome, _OUTCOME)
+        return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
     def _program(self, job: Job, exporter: Environment) -> Program:
         """Return the program of a run job, exporting it first where it is not in the store."""
@@ -170,32 +180,6 @@ class Measurer:
         return program_key(job.export_key, environment.build_key, WORKER_ROOT)
 
 
-def _about_exporter(exporter: Environment) -> dict[str, Any]:
-    return {
-        "exporter_sha": exporter.git_sha,
-        "exporter_rung": exporter.rung,
-        "exporter_why": exporter.why,
-        "exporter_build_key": exporter.build_key,
-    }
-
-
-def _about(environment: Environment) -> dict[str, Any]:
-    return {
-        "rung": environment.rung,
-        "why": environment.why,
-        "torch": environment.torch,
-        "build_key": environment.build_key,
-        "packages_hash": environment.packages_hash,
-    }
-
-
-def _about_outcome(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "events": outcome.events,
-        "total_s": outcome.wall_s,
-        "rusage_peak_bytes": outcome.rusage_peak_bytes,
-        "sampled_peak_bytes": outcome.sampled_peak_bytes,
-        "log_tail": outcome.log_tail,
-    }
+def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]:
+    """Return some fields of what a record is about, under their own names."""
+    return {name: getattr(about, name) for name in fields}

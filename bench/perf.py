@@ -15,19 +15,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.config import host, load
+from bench.config import default_commit, host, load
 from bench.environment import GitTree, OverlayRecipe, Store, recipe_for
 from bench.errors import EtPeakError, Exit, RequestError, choices
 from bench.measurer import Measurer
 from bench.plan import make_plan
-from bench.programs import ProgramStore
 from bench.repository import open_repository
 from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows
 from bench.revision import Revisions
 from bench.values import format_seconds
 
-_RELEASE = "1.4.1"
+_RELEASE = default_commit().removeprefix("v")
 _COMMITS = 8
 _EXPORT = ("backend=mlx", "precision=bf16", "method=export")
 
@@ -103,7 +102,7 @@ def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
     revisions = Revisions(Store())
     request = revisions.resolve_all(request)
     with tempfile.TemporaryDirectory() as folder:
-        programs = ProgramStore(revisions.store.root.parent / "programs")
+        programs = revisions.programs()
         out = RunFolder.create(Path(folder))
         measurer = Measurer(out, revisions, programs, request.limits, _Silent())
         records = [measurer.measure(job) for job in make_plan(request, host()).jobs]

@@ -18,7 +18,6 @@ from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
 from bench.measurer import Measurer
 from bench.plan import Plan, make_plan
-from bench.programs import ProgramStore
 from bench.report.preview import preview
 from bench.report.progress import RunProgress
 from bench.report.table import LEGEND, rich_table, summarise
@@ -76,7 +75,7 @@ def _measure(
         )
         progress = RunProgress(console, len(plan.jobs), len(done))
         revisions.say = progress.say
-        programs = ProgramStore(revisions.store.root.parent / "programs")
+        programs = revisions.programs()
         programs.prune()
         measurer = Measurer(folder, revisions, programs, request.limits, progress)
         runner = Runner(plan, folder, measurer, progress, known)

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.config import host
+from bench.config import default_commit, host
 from bench.environment import Store
 from bench.errors import Exit, RequestError
 from bench.measurer import Measurer
 from bench.plan import make_plan
-from bench.programs import ProgramStore
 from bench.results.record import RunFolder
 from bench.revision import Revisions
 
@@ -39,12 +38,12 @@ def probe(metric: str, words: Sequence[str]) -> int:
     bench = replace(request.bench, origin=origin, exporters=("HEAD",))
     revisions = Revisions(Store())
     if chosen.method != "export" and bench.runtimes is None:
-        base = (origin.base or "1.4.1").removeprefix("v")
+        base = (origin.base or default_commit()).removeprefix("v")
         bench = replace(bench, runtimes=(f"v{base}",))
     bench = revisions.resolve_all(bench)
     revisions.say = lambda line: print(line, file=sys.stderr)
     folder = RunFolder.create(bisect_root() / "probes")
-    programs = ProgramStore(revisions.store.root.parent / "programs")
+    programs = revisions.programs()
     measurer = Measurer(folder, revisions, programs, bench.limits, _Silent())
     (job,) = make_plan(bench, host()).jobs
     record = measurer.measure(job)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from omegaconf import OmegaConf
 
-from bench.config import CONF, Request, load
+from bench.config import CONF, Request, compose_one, load, without_nulls
 from bench.errors import RequestError, choices
 from bench.values import parse_int
 
@@ -74,7 +74,7 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     """
     chosen = metric_of(metric)
     defaults = _defaults(chosen, conf)
-    own, cell = _split(words)
+    own, cell = _split(without_nulls(words, compose_one([], conf)))
     if ("good" in own) != ("bad" in own):
         missing = "bad" if "good" in own else "good"
         raise RequestError(f"{missing}: give both good= and bad=, or neither (all releases)")

@@ -33,16 +33,15 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from bench import machine
-from bench.config import Request, host
+from bench.config import Request, default_commit, host
 from bench.environment import releases
 from bench.errors import BuildError, Exit, RequestError
 from bench.measurer import Measurer
-from bench.programs import ProgramStore
 from bench.repository import Repository
 from bench.results.record import RunFolder
 from bench.revision import Revisions
 
-_BASE = "1.4.1"
+_BASE = default_commit()
 """Base of release exporters where none is asked for: its torch is the one to hold still."""
 Sides = Callable[[str], tuple[str, str | None]]
 _BUILT = ("nightly", "source")
@@ -317,7 +316,7 @@ class BisectSession:
         asked = replace(bench, exporters=tuple(dict.fromkeys(names)), runtimes=None)
         self.revisions.resolve_all(replace(asked, methods=("export",)))
         self.revisions.say = listener.say
-        programs = ProgramStore(self.revisions.store.root.parent / "programs")
+        programs = self.revisions.programs()
         return Measurer(self.folder, self.revisions, programs, bench.limits, listener)
 
     def _context(

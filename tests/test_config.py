@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.config import composed, host_backend, load
+from bench.config import VALUES, compose_one, composed, default_commit, host_backend, load
+from bench.environment import normalise_release, releases
 from bench.errors import RequestError
 
 
@@ -81,6 +82,28 @@ def test_refusals_are_one_line_with_the_choices(words: list[str], message: str) 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+NULLABLE = [name for name in VALUES if compose_one([])[name] is None]
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+def test_null_is_what_the_help_says_of_it(name: str) -> None:
+    plain = load([])
+    assert load([f"{name}=null"]) == plain
+    with pytest.raises(RequestError, match="given twice"):
+        load([f"{name}=null", f"{name}=x"])
+
+
+def test_null_is_a_value_where_the_default_is_none() -> None:
+    assert NULLABLE
+    with pytest.raises(RequestError, match="timeout_s: 'null' is not"):
+        load(["timeout_s=null"])
+
+
+def test_the_default_commit_is_a_release_we_know() -> None:
+    assert load([]).exporters == (default_commit(),)
+    assert normalise_release(default_commit()) in releases()
 
 
 def test_composed_yaml_holds_the_limits() -> None:

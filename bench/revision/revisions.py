@@ -21,6 +21,7 @@ from bench.environment import (
 )
 from bench.errors import BuildError, RequestError, choices
 from bench.ladder import Needs
+from bench.programs import ProgramStore
 from bench.repository import OFFICIAL, NotFoundError, Repository, check_name, open_repository
 from bench.revision.model import Revision
 from bench.revision.provider import Provider
@@ -82,6 +83,10 @@ class Revisions:
             cache = self.store.root.parent
             self._repository = open_repository(self.origin.repo, cache, self.say, self.official)
         return self._repository
+
+    def programs(self) -> ProgramStore:
+        """Give the store of exported programs, which lies beside the environments."""
+        return ProgramStore(self.store.root.parent / "programs")
 
     def resolve_all(self, request: Request) -> Request:
         """Return the request with every revision in its one canonical spelling.
