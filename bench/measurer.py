@@ -99,9 +99,8 @@ class Measurer:
         try:
             exporter = self._environment(job.cells[0].exporter, "export")
             record["exporter_sha"] = exporter.git_sha
-            record |= {
-                f"exporter_{name}": value for name, value in _told(exporter, _EXPORTER).items()
-            }
+            told = _told(exporter, _EXPORTER)
+            record |= {f"exporter_{name}": value for name, value in told.items()}
             environment = exporter
             if job.kind == "run":
                 environment = self._environment(job.revision, "run")

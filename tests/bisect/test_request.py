@@ -53,6 +53,13 @@ def test_refusals_are_one_line(words: list[str], message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_null_is_nothing_here_too() -> None:
+    words = ["runtime=null", "repo=null", "memory_cap=null", "model=tiny"]
+    request = load_bisect("encode_peak", words)
+    assert request.words == ("model=tiny",)
+    assert request.bench.runtimes is None
+
+
 def test_an_export_metric_has_no_runtime() -> None:
     with pytest.raises(RequestError, match="runtime: export_peak is measured in the export"):
         load_bisect("export_peak", ["runtime=v1.4.1"])
