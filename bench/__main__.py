@@ -11,6 +11,7 @@ from bench.command import Parser, run_command
 from bench.config import CONF, composed, load
 from bench.errors import Exit
 from bench.report import help as help_text
+from bench.results.record import check_out
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,6 +32,7 @@ def _main(argv: list[str], console: Console) -> int:
     if given.cfg:
         print(composed(request), end="")
         return Exit.OK
+    check_out(request.out)
     # Only now, the request being right: what follows takes a second to import.
     from bench.environment import Store
     from bench.revision import Revisions

@@ -15,6 +15,9 @@ from rich.console import Console
 
 from bench.errors import EtPeakError, Exit, RequestError
 
+WIDTH = 140
+"""Columns of what goes into a file; a terminal, or ``COLUMNS``, has its own."""
+
 
 class Parser(argparse.ArgumentParser):
     """argparse, with its refusals as our one-line errors.
@@ -47,7 +50,8 @@ def run_command(work: Callable[[list[str], Console], int], argv: Sequence[str] |
         work: takes the words of the command line and where to print.
         argv: those words; None for the process's own.
     """
-    console = Console(width=None if sys.stdout and sys.stdout.isatty() else 140)
+    sized = (sys.stdout and sys.stdout.isatty()) or os.environ.get("COLUMNS", "").isdigit()
+    console = Console(width=None if sized else WIDTH)
     signal.signal(signal.SIGTERM, _interrupt)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # progress, when it goes into a file too

@@ -43,7 +43,7 @@ NULL = "null"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a worker may take before it is ended: seconds, and bytes of total RSS."""
+    """What a worker may take before it is ended: seconds, and bytes of its group's total RSS."""
 
     timeout_s: float
     memory_cap: int | None

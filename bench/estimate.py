@@ -21,7 +21,7 @@ _EXPORT_KQUANT = (9.0, 0.015)
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for the jobs that are left, and how many of them were measured before."""
+    """Seconds for the jobs of a plan, and how many of them were measured before."""
 
     seconds: float
     jobs: int
@@ -68,12 +68,10 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
     return _START_S + share * executions * per_execution
 
 
-def estimate(plan: Plan, known: Mapping[str, float], done: Iterable[str] = ()) -> Estimate:
-    """Estimate what is left of a plan; ``done`` holds the keys of finished jobs."""
-    finished = set(done)
-    left = [job for job in plan.jobs if job.key not in finished]
+def estimate(plan: Plan, known: Mapping[str, float]) -> Estimate:
+    """Estimate a whole plan."""
     return Estimate(
-        sum(seconds_of(job, known) for job in left),
-        len(left),
-        sum(job_id(job) in known for job in left),
+        sum(seconds_of(job, known) for job in plan.jobs),
+        len(plan.jobs),
+        sum(job_id(job) in known for job in plan.jobs),
     )

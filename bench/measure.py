@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-import psutil
-
 from bench.config import Limits
+from bench.disk import writing
 from bench.values import format_mb, format_seconds
+from bench.watch import EndedBy, Watch, oom_kills
 
 Status = Literal["ok", "failed", "timeout", "over_memory", "unsupported", "untestable"]
-EndedBy = Literal["timeout", "memory", "oom", None]
 WORKER_ROOT = Path(__file__).resolve().parent / "worker"
 _POLL_S = 0.02
 _TAIL_LINES = 15
@@ -72,13 +69,17 @@ def run_worker(
         on_phase: called with the name of each phase the worker enters.
         worker_root: the folder that holds the package ``et_worker``.
 
+    Raises:
+        DiskError: if the folder can't be written to.
+
     """
     folder = folder.absolute()  # the worker's working directory is another than ours
     events_path, log_path = folder / "events.jsonl", folder / "worker.log"
     request_path = folder / "request.json"
-    events_path.touch()
     told = {**request, "events": str(events_path), "parent_pid": os.getpid()}
-    request_path.write_text(json.dumps(told))
+    with writing(folder):
+        events_path.touch()
+        request_path.write_text(json.dumps(told))
     paths = [str(worker_root), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
     began = time.monotonic()
     with log_path.open("wb") as log:
@@ -93,7 +94,7 @@ def run_worker(
             start_new_session=True,
         )
     kills = oom_kills()
-    watch = _Watch(process, limits, began)
+    watch = Watch(process, limits, began)
     try:
         with events_path.open("rb") as file:
             phases = _PhaseReader(file, on_phase)
@@ -118,80 +119,6 @@ def run_worker(
         sampled_peak_bytes=watch.sampled_peak_bytes,
         log_tail="" if status == "ok" else log_tail,
     )
-
-
-def oom_kills() -> int:
-    """Return how many processes the kernel's out-of-memory killer has ended; 0 off Linux."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
-
-
-class _Watch:
-    """Follows one process: its end, its limits, its RSS from outside."""
-
-    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, began: float) -> None:
-        self._process = process
-        self._limits = limits
-        self._began = began
-        self.ended_by: EndedBy = None
-        self.returncode: int | None = None
-        self.rusage_peak_bytes: int | None = None
-        self.sampled_peak_bytes: int | None = None
-        try:
-            self._sampled: psutil.Process | None = psutil.Process(process.pid)
-        except psutil.NoSuchProcess:
-            self._sampled = None
-
-    def finished(self) -> bool:
-        """Collect the child if it ended; kill its group if it went over a limit."""
-        if self._collect(os.WNOHANG):
-            return True
-        rss = self._rss()
-        cap = self._limits.memory_cap
-        if cap is not None and rss > cap:
-            self.ended_by = "memory"
-        elif time.monotonic() - self._began > self._limits.timeout_s:
-            self.ended_by = "timeout"
-        else:
-            return False
-        self.kill_group()
-        self.reap()
-        return True
-
-    def kill_group(self) -> None:
-        """Kill whatever of the worker's process group is still there."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def reap(self) -> None:
-        """Wait for the child, so that no zombie and no rusage is lost."""
-        if self.returncode is None:
-            self._collect(0)
-
-    def _collect(self, flags: int) -> bool:
-        try:
-            pid, code, usage = os.wait4(self._process.pid, flags)
-        except ChildProcessError:  # collected already
-            return True
-        if pid == 0:
-            return False
-        self.returncode = self._process.returncode = os.waitstatus_to_exitcode(code)
-        scale = 1 if sys.platform == "darwin" else 1024  # getrusage(2): KiB on Linux
-        self.rusage_peak_bytes = usage.ru_maxrss * scale
-        return True
-
-    def _rss(self) -> int:
-        if self._sampled is None:
-            return 0
-        try:
-            rss: int = self._sampled.memory_info().rss
-        except psutil.Error:
-            return 0
-        self.sampled_peak_bytes = max(rss, self.sampled_peak_bytes or 0)
-        return rss
 
 
 class _PhaseReader:
@@ -252,6 +179,9 @@ def judge(
     peaks = [int(e["peak_bytes"]) for e in events if e.get("peak_bytes") is not None]
     if cap is not None and (ended_by == "memory" or max(peaks, default=0) > cap):
         return "over_memory", f"peak is at least the cap of {format_mb(cap)} MB, in phase {last}"
+    if ended_by == "group":
+        what = "the worker and its child processes together"
+        return "over_memory", f"{what} took the cap of {format_mb(cap)} MB, in phase {last}"
     if ended_by == "oom":
         return (
             "over_memory",

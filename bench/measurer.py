@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from bench import machine
 from bench.config import Limits
+from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
 from bench.errors import BuildError
 from bench.ladder import Needs
@@ -84,7 +85,12 @@ class Measurer:
     """Why a program can't be had, by export key: tried once per run, not once per method."""
 
     def measure(self, job: Job) -> dict[str, Any]:
-        """Take one measurement and return its record, however it ended."""
+        """Take one measurement and return its record, however it ended.
+
+        Raises:
+            DiskError: if nothing can be said of the cells, as a disk was full.
+
+        """
         record: dict[str, Any] = {
             "job_key": job.key,
             "cells": [asdict(cell) for cell in job.cells],
@@ -147,9 +153,16 @@ class Measurer:
             pte.unlink(missing_ok=True)
 
     def _start(self, job: Job, environment: Environment, program: Path) -> Outcome:
+        """Run the worker of a job.
+
+        Raises:
+            DiskError: if it failed because a disk was full: that is no finding about its cells.
+
+        """
         scratch = self.folder.path / "work" / f"{job.key}-{os.getpid()}"
         shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
+        with writing(self.folder.path):
+            scratch.mkdir(parents=True)
         env = {k: v for k, v in worker_env(environment).items() if not k.startswith("MALLOC_")}
         try:
             outcome = run_worker(
@@ -160,10 +173,15 @@ class Measurer:
                 limits=self.limits,
                 on_phase=self.progress.phase,
             )
+            if outcome.status == "failed":
+                check_room([scratch, program.parent] if job.kind == "export" else [scratch])
+                if line := blames_disk(f"{outcome.reason}\n{outcome.log_tail}"):
+                    raise DiskError(f"{line} ({job.label}, writing to {program.parent})")
             if outcome.status != "ok":
                 logs = self.folder.path / "logs"
-                logs.mkdir(exist_ok=True)
-                shutil.copyfile(scratch / "worker.log", logs / f"{job.key}.log")
+                with writing(self.folder.path):
+                    logs.mkdir(exist_ok=True)
+                    shutil.copyfile(scratch / "worker.log", logs / f"{job.key}.log")
             return outcome
         finally:
             shutil.rmtree(self.folder.path / "work", ignore_errors=True)
@@ -172,7 +190,8 @@ class Measurer:
         environment = self.environments.get(revision, needs=needs)
         listing = self.folder.path / f"packages-{environment.build_key}.txt"
         if not listing.exists():
-            shutil.copyfile(environment.packages, listing)
+            with writing(self.folder.path):
+                shutil.copyfile(environment.packages, listing)
         return environment
 
     def _program_key(self, job: Job, environment: Environment) -> str:

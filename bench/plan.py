@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -97,6 +97,10 @@ class Plan:
     def cells(self) -> list[Cell]:
         """Return each cell once, in order."""
         return list(dict.fromkeys(cell for job in self.jobs for cell in job.cells))
+
+    def without(self, done: Collection[str]) -> Plan:
+        """Return what is left of it; ``done`` holds the keys of finished jobs."""
+        return Plan(tuple(job for job in self.jobs if job.key not in done))
 
     @property
     def revisions(self) -> list[str]:

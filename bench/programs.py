@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from bench.disk import writing
 from bench.plan import digest
 from bench.results.record import write_whole
 
@@ -44,21 +45,24 @@ class ProgramStore:
             return None
         if not whole:
             return None
-        os.utime(path)  # for pruning the least recently used
+        with contextlib.suppress(OSError):  # a cache that can only be read
+            os.utime(path)  # for pruning the least recently used
         return Program(path, info)
 
     def keep(self, key: str, pte: Path, info: Mapping[str, Any]) -> Program:
         """Move a fresh ``.pte`` into the store; ``info`` holds its ``pte_sha256``."""
-        self.root.mkdir(parents=True, exist_ok=True)
         path = self.root / f"{info['pte_sha256']}.pte"
-        pte.replace(path)
-        write_whole(self.root / f"{key}.json", json.dumps(info))
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            pte.replace(path)
+            write_whole(self.root / f"{key}.json", json.dumps(info))
         return Program(path, info)
 
     def incoming(self) -> Path:
         """Return where a worker should write its ``.pte``: on the store's file system."""
         folder = self.root / "incoming"
-        folder.mkdir(parents=True, exist_ok=True)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{os.getpid()}.pte"
 
     def prune(self, limit: int = LIMIT_BYTES) -> int:

@@ -14,11 +14,12 @@ from rich.console import Console
 
 from bench import machine
 from bench.config import Request, composed, host, load
+from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
 from bench.measurer import Measurer
 from bench.plan import Plan, make_plan
-from bench.report.preview import preview
+from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
 from bench.report.table import LEGEND, rich_table, summarise
 from bench.results.record import RunFolder, list_runs
@@ -43,7 +44,8 @@ def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) 
     plan = make_plan(request, host())
     known = _history(request.out)
     if dry:
-        preview(console, plan, known, revisions)
+        done = {record["job_key"] for record in folder.records()} if folder else set()
+        preview(console, plan.without(done), known, revisions)
         return Exit.OK
     return _measure(request, plan, known, revisions, folder, console)
 
@@ -66,11 +68,12 @@ def _measure(
                 f"run {folder.id}: its request no longer means the cells it was begun with "
                 "(conf/ or et-peak changed since): start it anew"
             )
-        done = [record["job_key"] for record in folder.records()]
-        left = estimate(plan, known, done)
+        done = {record["job_key"] for record in folder.records()}
+        left = estimate(plan.without(done), known)
+        about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"
         console.print(
-            f"run {folder.id}: {len(plan.cells)} cells, {left.jobs} measurements to take, "
-            f"about {format_seconds(left.seconds)} besides building environments",
+            f"run {folder.id}: {len(plan.cells)} cells, "
+            f"{f'{about} besides building environments' if left.jobs else NOTHING_LEFT}",
             highlight=False,
         )
         progress = RunProgress(console, len(plan.jobs), len(done))
@@ -82,13 +85,14 @@ def _measure(
         try:
             with progress.shown():
                 records = runner.run()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, DiskError) as end:
+            why = "interrupted" if isinstance(end, KeyboardInterrupt) else str(end)
             print(
-                f"et-peak: interrupted; what was measured is kept. "
+                f"et-peak: {why}; what was measured is kept. "
                 f"Go on with: nox -s bench -- resume={folder.id}{_elsewhere(request)}",
                 file=sys.stderr,
             )
-            return Exit.INTERRUPTED
+            return Exit.INTERRUPTED if isinstance(end, KeyboardInterrupt) else end.exit_code
     return _show(records, folder, console)
 
 

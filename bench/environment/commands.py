@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psutil
 
+from bench.disk import DiskError, blames_disk
 from bench.errors import BuildError
 
 LOG_NAME = "build.log"
@@ -81,9 +82,17 @@ class Commands:
         environment: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> str:
-        """Run ``argv`` and give its standard output; raise BuildError where it fails."""
+        """Run ``argv`` and give its standard output.
+
+        Raises:
+            BuildError: where it fails.
+            DiskError: where it fails because a disk is full: that is not the revision's fault.
+
+        """
         code, output, errors = self._run(argv, environment, timeout)
         if code != 0:
+            if full := blames_disk(f"{output}\n{errors}"):
+                raise DiskError(f"{what}: {redact(full.strip(_DECORATION))} ({self.folder})")
             line = redact(meaningful_line(f"{output}\n{errors}"))
             raise BuildError(f"{what} failed: {line} (log: {self.log})")
         return output

@@ -20,6 +20,7 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
+from bench.disk import FAULTS, DiskError
 from bench.environment.commands import LOG_NAME, end_leftovers
 from bench.environment.folders import MARKER, USED, finished, last_used, write_marker
 from bench.environment.installer import pick_installer
@@ -114,6 +115,8 @@ class Store:
                     # Last, so that what needs it is always the older, and removed first.
                     (base.root / USED).touch()
         except OSError as error:
+            if error.errno in FAULTS:
+                raise DiskError(f"{error.strerror}: {folder}") from error
             message = f"the environment of {recipe.label} can't be kept in {folder}: {error}"
             raise BuildError(message) from error
         return environment
@@ -187,7 +190,7 @@ class Store:
         started = time.monotonic()
         try:
             environment = self.builders[recipe.rung](recipe, folder, say)
-        except BuildError:
+        except (BuildError, DiskError):
             _clear(folder, keep=LOG_NAME)
             raise
         write_marker(folder, environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -12,6 +13,8 @@ from rich.table import Table
 from bench.estimate import estimate, seconds_of
 from bench.plan import Plan
 from bench.values import format_seconds
+
+NOTHING_LEFT = "nothing is left to measure"
 
 
 class Describer(Protocol):
@@ -24,23 +27,47 @@ class Describer(Protocol):
 def preview(
     console: Console, plan: Plan, known: Mapping[str, float], environments: Describer
 ) -> None:
-    """Print a plan. Nothing is built or measured."""
-    table = Table(title=f"{len(plan.cells)} cells, {len(plan.jobs)} processes, in this order")
-    for name in ("#", "process", "iterations", "about", "note"):
-        right = name in ("#", "about")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "note")
-    for number, job in enumerate(plan.jobs, 1):
-        counts = ",".join(str(cell.iterations) for cell in job.cells if cell.iterations)
-        took = "" if job.unsupported else format_seconds(seconds_of(job, known))
-        note = f"unsupported: {job.unsupported}" if job.unsupported else ""
-        table.add_row(str(number), escape(job.label), counts, took, escape(note))
-    console.print(table)
+    """Print what is to be measured. Nothing is built or measured."""
+    if not plan.jobs:
+        console.print(NOTHING_LEFT)
+        return
+    console.print(_table(plan, known))
+    for line in _unsupported(plan):
+        _say(console, line)
     for revision in plan.revisions:
-        console.print(
-            f"environment {revision}: {environments.describe(revision)}",
-            markup=False,
-            highlight=False,
-        )
+        _say(console, f"environment {revision}: {environments.describe(revision)}")
     total = estimate(plan, known)
     source = f"{total.from_history} of {total.jobs} from earlier runs, the others by a rough rule"
-    console.print(f"about {format_seconds(total.seconds)} ({source})", highlight=False)
+    _say(console, f"about {format_seconds(total.seconds)} ({source})")
+
+
+def _table(plan: Plan, known: Mapping[str, float]) -> Table:
+    """Build the list of processes; where a terminal is narrow, the names are what wraps."""
+    table = Table(
+        title=f"{len(plan.cells)} cells, {len(plan.jobs)} processes, in this order",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("process")
+    table.add_column("iterations")
+    table.add_column("about", justify="right", no_wrap=True)
+    for number, job in enumerate(plan.jobs, 1):
+        counts = ",".join(str(cell.iterations) for cell in job.cells if cell.iterations)
+        took = "unsupported" if job.unsupported else format_seconds(seconds_of(job, known))
+        table.add_row(str(number), escape(job.label), counts, took)
+    return table
+
+
+def _unsupported(plan: Plan) -> list[str]:
+    """Return each reason once, with the numbers of the processes it holds for."""
+    numbers: dict[str, list[str]] = {}
+    for number, job in enumerate(plan.jobs, 1):
+        if job.unsupported:
+            numbers.setdefault(job.unsupported, []).append(str(number))
+    return [f"unsupported: {why}  [{', '.join(held)}]" for why, held in numbers.items()]
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from bench.disk import FAULTS, DiskError, writing
 from bench.errors import RequestError
 
 
@@ -30,10 +31,21 @@ class RunFolder:
 
     @classmethod
     def create(cls, out: Path) -> RunFolder:
-        """Make the folder of a new run, named by the time (UTC) and four random digits."""
+        """Make the folder of a new run, named by the time (UTC) and four random digits.
+
+        Raises:
+            RequestError: if ``out`` is no place for folders (see :func:`check_out`).
+            DiskError: if the disk is full.
+
+        """
+        check_out(out)
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         path = out / f"{stamp}-{secrets.token_hex(2)}"
-        path.mkdir(parents=True)
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            message = f"out: {out}: {error.strerror}"
+            raise (DiskError if error.errno in FAULTS else RequestError)(message) from error
         return cls(path)
 
     @classmethod
@@ -60,7 +72,8 @@ class RunFolder:
 
         """
         try:
-            return FileLock(self.path / ".lock", thread_local=False).acquire(timeout=0)
+            with writing(self.path):
+                return FileLock(self.path / ".lock", thread_local=False).acquire(timeout=0)
         except Timeout:
             raise RequestError(f"run {self.id} is being measured by another process") from None
 
@@ -68,12 +81,18 @@ class RunFolder:
         """Append one record and flush it to the disk: a killed run keeps all it had.
 
         The caller holds the lock; a line that an earlier kill left incomplete is cut off first.
+
+        Raises:
+            DiskError: if it can't be written; the record is not there then.
+
         """
-        self._mend()
-        with (self.path / "raw.jsonl").open("ab") as file:
-            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        with writing(self.path):
+            self._mend()
+            with (self.path / "raw.jsonl").open("ab") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
 
     def records(self) -> list[dict[str, Any]]:
         """Return the complete records, leaving out a last line that is not (yet) whole.
@@ -104,8 +123,14 @@ class RunFolder:
                 os.truncate(path, whole)
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of the folder as a whole, never half."""
-        write_whole(self.path / name, text)
+        """Write a file of the folder as a whole, never half.
+
+        Raises:
+            DiskError: if it can't be written; what was there before is there still.
+
+        """
+        with writing(self.path):
+            write_whole(self.path / name, text)
 
     def read(self, key: str) -> list[str]:
         """Return what this run was started with: its ``overrides``, or the keys of its ``cells``.
@@ -121,6 +146,27 @@ class RunFolder:
             return found
         except (OSError, ValueError, KeyError, TypeError):
             raise RequestError(f"run {self.id} has no readable request.json: start anew") from None
+
+
+def check_out(out: Path) -> None:
+    """Refuse a place where no run folder can be made; nothing is made here.
+
+    Raises:
+        RequestError: if it is, or lies below, a file or a folder that we may not write to.
+
+    """
+    there = next(path for path in (out.absolute(), *out.absolute().parents) if _is_there(path))
+    if not there.is_dir():
+        raise RequestError(f"out: {there} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise RequestError(f"out: nothing can be written to {there}")
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # behind a folder that we may not look into, or no possible name
+        return False
 
 
 def list_runs(out: Path) -> list[str]:

@@ -38,7 +38,7 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
                 # The mark was reached: what ended the process later is not about this cell.
                 row["status"], row["reason"] = "ok", ""
         if row["status"] == "over_memory":  # a censored value: the cap is its lower bound
-            row["peak_bytes"] = max(row["peak_bytes"] or 0, record.get("memory_cap") or 0) or None
+            row["peak_bytes"] = max(row["peak_bytes"] or 0, _least(record)) or None
         if row["peak_bytes"] is not None and row["baseline_bytes"] is not None:
             row["peak_delta_bytes"] = row["peak_bytes"] - row["baseline_bytes"]
         row["crosscheck"] = crosscheck(record, _peak(events)) if events else None
@@ -87,6 +87,16 @@ def _peak(events: list[dict[str, Any]]) -> int | None:
     if not peaks and start >= 0:
         return int(events[start]["rss_bytes"])
     return max(peaks, default=None)
+
+
+def _least(record: Mapping[str, Any]) -> int:
+    """Return what the peak of a worker that ran out of memory is at least.
+
+    That is the cap, unless the worker alone was below it: its children then took the rest, or the
+    machine had no more.
+    """
+    alone, cap = int(record.get("sampled_peak_bytes") or 0), int(record.get("memory_cap") or 0)
+    return alone if 0 < alone < cap else cap
 
 
 def _wrong_output(events: list[dict[str, Any]]) -> bool:

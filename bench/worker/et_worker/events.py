@@ -40,4 +40,6 @@ class EventWriter:
 
         """
         line = json.dumps({"event": event, "t": self.seconds(), **fields}, allow_nan=False)
-        os.write(self._file, line.encode() + b"\n")
+        rest = line.encode() + b"\n"
+        while rest:  # a disk that fills up takes a part, and refuses at the next write
+            rest = rest[os.write(self._file, rest) :]

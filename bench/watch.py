@@ -1,0 +1,123 @@
+"""One worker process from outside: its end, its limits, its RSS and that of its group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from bench.config import Limits
+
+EndedBy = Literal["timeout", "memory", "group", "oom", None]
+"""Which limit ended a worker: ``memory`` is its own RSS, ``group`` that of its processes' sum."""
+
+
+class Watch:
+    """Follows one process, the leader of a process group of its own.
+
+    Attributes:
+        ended_by: the limit that it went over.
+        returncode: as of ``subprocess``; None while it runs.
+        rusage_peak_bytes: ``ru_maxrss`` of the finished leader.
+        sampled_peak_bytes: highest RSS of the leader that was seen.
+
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, began: float) -> None:
+        self._process = process
+        self._limits = limits
+        self._began = began
+        self._group_was_over = False
+        self.ended_by: EndedBy = None
+        self.returncode: int | None = None
+        self.rusage_peak_bytes: int | None = None
+        self.sampled_peak_bytes: int | None = None
+        try:
+            self._sampled: psutil.Process | None = psutil.Process(process.pid)
+        except psutil.NoSuchProcess:
+            self._sampled = None
+
+    def finished(self) -> bool:
+        """Collect the leader if it ended; kill its group if it went over a limit."""
+        if self._collect(os.WNOHANG):
+            return True
+        self.ended_by = self._over()
+        if self.ended_by is None:
+            return False
+        self.kill_group()
+        self.reap()
+        return True
+
+    def kill_group(self) -> None:
+        """Kill whatever of the worker's process group is still there."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def reap(self) -> None:
+        """Wait for the leader, so that no zombie and no rusage is lost."""
+        if self.returncode is None:
+            self._collect(0)
+
+    def _over(self) -> EndedBy:
+        rss, cap = self._rss(), self._limits.memory_cap
+        if cap is not None:
+            if rss > cap:
+                return "memory"
+            over = rss + sum(others_rss(self._process.pid)) > cap
+            # Between vfork and exec a child shows its parent's memory as its own: for one sample.
+            if over and self._group_was_over:
+                return "group"
+            self._group_was_over = over
+        late = time.monotonic() - self._began > self._limits.timeout_s
+        return "timeout" if late else None
+
+    def _collect(self, flags: int) -> bool:
+        try:
+            pid, code, usage = os.wait4(self._process.pid, flags)
+        except ChildProcessError:  # collected already
+            return True
+        if pid == 0:
+            return False
+        self.returncode = self._process.returncode = os.waitstatus_to_exitcode(code)
+        scale = 1 if sys.platform == "darwin" else 1024  # getrusage(2): KiB on Linux
+        self.rusage_peak_bytes = usage.ru_maxrss * scale
+        return True
+
+    def _rss(self) -> int:
+        if self._sampled is None:
+            return 0
+        try:
+            rss: int = self._sampled.memory_info().rss
+        except psutil.Error:
+            return 0
+        self.sampled_peak_bytes = max(rss, self.sampled_peak_bytes or 0)
+        return rss
+
+
+def others_rss(leader: int) -> Iterator[int]:
+    """Give the RSS of each process of a group but its leader, in bytes.
+
+    Those that would be killed with it, orphans too; a child that began a session of its own is
+    none of them. What several share counts for each.
+    """
+    for pid in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):
+            if pid != leader and os.getpgid(pid) == leader:
+                yield psutil.Process(pid).memory_info().rss
+
+
+def oom_kills() -> int:
+    """Return how many processes the kernel's out-of-memory killer has ended; 0 off Linux."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
