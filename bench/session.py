@@ -21,7 +21,7 @@ from bench.measurer import Measurer
 from bench.plan import Plan, make_plan
 from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
-from bench.report.table import LEGEND, rich_table, summarise
+from bench.report.table import legend, narrowed, rich_table, summarise
 from bench.results.record import RunFolder, list_runs
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame
@@ -42,6 +42,11 @@ def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) 
         folder = RunFolder.find(request.out, request.resume)
         request = revisions.resolve_all(_resumed(request, folder))
     plan = make_plan(request, host())
+    if folder and folder.read("cells") != [cell.key for cell in plan.cells]:
+        raise RequestError(
+            f"run {folder.id}: its request no longer means the cells it was begun with "
+            "(conf/ or et-peak changed since): start it anew"
+        )
     known = _history(request.out)
     if dry:
         done = {record["job_key"] for record in folder.records()} if folder else set()
@@ -63,11 +68,6 @@ def _measure(
     with folder.lock():
         if not resuming:
             _begin(request, plan, folder)
-        elif folder.read("cells") != [cell.key for cell in plan.cells]:
-            raise RequestError(
-                f"run {folder.id}: its request no longer means the cells it was begun with "
-                "(conf/ or et-peak changed since): start it anew"
-            )
         done = {record["job_key"] for record in folder.records()}
         left = estimate(plan.without(done), known)
         about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"
@@ -101,7 +101,8 @@ def _begin(request: Request, plan: Plan, folder: RunFolder) -> None:
     folder.write("config.yaml", composed(request))
     folder.write("machine.json", json.dumps(machine.describe(), indent=2) + "\n")
     cells = [cell.key for cell in plan.cells]
-    content = {"overrides": list(request.overrides), "cells": cells}
+    jobs = {job.key: job.label for job in plan.jobs}
+    content = {"overrides": list(request.overrides), "cells": cells, "jobs": jobs}
     folder.write("request.json", json.dumps(content, indent=2) + "\n")
 
 
@@ -116,11 +117,14 @@ def _resumed(request: Request, folder: RunFolder) -> Request:
 def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) -> int:
     rows = frame(row for record in records for row in measurement_rows(record))
     summary = summarise(rows)
+    narrow = narrowed(summary, console.width)
     console.print()
-    console.print(rich_table(summary))
+    console.print(rich_table(narrow))
     for line in summary.reasons:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"[dim]{LEGEND}[/]", highlight=False)
+    console.print(f"[dim]{legend(narrow.header)}[/]", highlight=False)
+    if left_out := [name for name in summary.header if name not in narrow.header]:
+        console.print(f"[dim]too narrow for {', '.join(left_out)}: see the file[/]")
     console.print(
         f"{folder.path}/measurements.csv, phases.csv", markup=False, highlight=False, soft_wrap=True
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 from rich import box
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table
 
@@ -85,6 +86,34 @@ def rich_table(summary: Summary) -> Table:
     return table
 
 
+def narrowed(summary: Summary, width: int) -> Summary:
+    """Leave out the columns that can best be missed, until the table fits ``width`` characters.
+
+    What tells the lines apart, and the peak with its status, is never left out.
+    """
+    for name in _MISSED:
+        if _width(summary) <= width:
+            break
+        if name in summary.header:
+            at = summary.header.index(name)
+            header, *lines = (
+                (*row[:at], *row[at + 1 :]) for row in (summary.header, *summary.lines)
+            )
+            summary = replace(summary, header=header, lines=tuple(lines))
+    return summary
+
+
+def _width(summary: Summary) -> int:
+    """Return the characters that :func:`rich_table` takes: the cells, and one beside each."""
+    columns = zip(summary.header, *summary.lines, strict=True)
+    return sum(max(map(cell_len, column)) + 1 for column in columns) + 1
+
+
+def legend(header: Sequence[str]) -> str:
+    """Explain the columns that are there."""
+    return "; ".join(f"{name}: {text}" for name, text in _LEGEND.items() if name in header)
+
+
 def caption(summary: Summary) -> str:
     """Say what all lines have in common."""
     found = dict(summary.constant)
@@ -153,12 +182,19 @@ class _Cell:
         return f"{inside}/{outside}" if inside else ""
 
 
-LEGEND = (
-    "peak: MB (10^6 bytes) above the RSS after the imports; total: MB with what the imports keep; "
-    "first: MB during the first execution; steady: MB after the last; d/file: peak over the size "
-    "of the program; time: median execution, or the export; .pte: MB; deleg/not: graph nodes "
-    "inside and outside delegates"
-)
+_LEGEND = {
+    "peak": "MB (10^6 bytes) above the RSS after the imports",
+    "spread": "of the repeats' peaks, (max - min) / median",
+    "total": "MB with what the imports keep",
+    "first": "MB during the first execution",
+    "steady": "MB after the last",
+    "d/file": "peak over the size of the program",
+    "time": "median execution, or the export",
+    ".pte": "MB",
+    "deleg/not": "graph nodes inside and outside delegates",
+}
+_MISSED = ("first", "steady", "deleg/not", "d/file", ".pte", "total", "spread", "time")
+"""What a narrow table does without, the first first."""
 
 _COLUMNS: dict[str, Callable[[_Cell], str]] = {
     "method": lambda cell: cell.text("method"),
