@@ -1,49 +1,9 @@
-"""``python -m bench``: measure a matrix. ``nox -s bench -- ...`` runs it in its environment."""
+"""Entry point of ``python -m bench``; ``nox -s bench -- ...`` runs it in its environment."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-from rich.console import Console
+from bench.cli import main
 
-from bench.command import Parser, run_command
-from bench.config import CONF, composed, load
-from bench.errors import Exit
-from bench.report import help as help_text
-from bench.results.record import check_out
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code (see :class:`bench.errors.Exit`)."""
-    return run_command(_main, argv)
-
-
-def _main(argv: list[str], console: Console) -> int:
-    parser = Parser("flags: --help, --cfg job, --dry-run, key=value")
-    parser.add_argument("--cfg", choices=["job"])
-    parser.add_argument("--dry-run", action="store_true")
-    parser.add_argument("overrides", nargs="*")
-    given = parser.parse_intermixed_args(argv)
-    if given.help:
-        console.print(help_text.text(CONF), markup=False, highlight=False, soft_wrap=True)
-        return Exit.OK
-    request = load(given.overrides)
-    if given.cfg:
-        print(composed(request), end="")
-        return Exit.OK
-    check_out(request.out)
-    # Only now, the request being right: what follows takes a second to import.
-    from bench.environment import Store
-    from bench.revision import Revisions
-
-    revisions = Revisions(Store())
-    revisions.say = lambda line: print(f"et-peak: {line}", file=sys.stderr)
-    request = revisions.resolve_all(request)
-    from bench.session import run
-
-    return run(request, revisions, console, dry=given.dry_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

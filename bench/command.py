@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from bench import start
 from bench.errors import EtPeakError, Exit, RequestError
 
 WIDTH = 140
@@ -24,12 +25,15 @@ class Parser(argparse.ArgumentParser):
 
     Args:
         hint: what is valid instead, put after each refusal.
+        about: ``prog``, ``description`` and so on: then argparse itself prints the help and
+            exits. Without them ``--help`` is a flag, and the help the command's own.
     """
 
-    def __init__(self, hint: str) -> None:
-        super().__init__(add_help=False, allow_abbrev=False)
+    def __init__(self, hint: str, **about: Any) -> None:
+        super().__init__(add_help=bool(about), allow_abbrev=False, **about)
         self._hint = hint
-        self.add_argument("-h", "--help", action="store_true")
+        if not about:
+            self.add_argument("-h", "--help", action="store_true")
 
     def error(self, message: str) -> NoReturn:
         """Refuse in one line.
@@ -40,7 +44,11 @@ class Parser(argparse.ArgumentParser):
         raise RequestError(f"{message} ({self._hint})")
 
 
-def run_command(work: Callable[[list[str], Console], int], argv: Sequence[str] | None) -> int:
+def run_command(
+    work: Callable[[list[str], Console], int],
+    argv: Sequence[str] | None,
+    interrupted: str = "interrupted",
+) -> int:
     """Run a command to its exit code; what it raises is one line for the person.
 
     SIGTERM is an interruption like Ctrl-C. A reader that closes the pipe early is none: output
@@ -49,7 +57,10 @@ def run_command(work: Callable[[list[str], Console], int], argv: Sequence[str] |
     Args:
         work: takes the words of the command line and where to print.
         argv: those words; None for the process's own.
+        interrupted: what to say when it was.
+
     """
+    start.raise_again()
     sized = (sys.stdout and sys.stdout.isatty()) or os.environ.get("COLUMNS", "").isdigit()
     console = Console(width=None if sized else WIDTH)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -61,7 +72,7 @@ def run_command(work: Callable[[list[str], Console], int], argv: Sequence[str] |
         print(f"et-peak: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("et-peak: interrupted", file=sys.stderr)
+        print(f"et-peak: {interrupted}", file=sys.stderr)
         return Exit.INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,9 +1,4 @@
-"""``nox -s perf``: the promises of speed and steadiness, as ratios measured in one run.
-
-nox -s perf -- environments repo=PATH   # overlay of a commit, a release's install, an export
-nox -s perf -- steadiness               # spread of five encodes and five exports of one cell
-nox -s perf -- calibration [--quick]    # how often the search's 95% is right
-"""
+"""``nox -s perf``: the promises of speed and steadiness, as ratios measured in one run."""
 
 from __future__ import annotations
 
@@ -15,6 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from rich.console import Console
+
+from bench.command import Parser, run_command
 from bench.config import default_commit, host, load
 from bench.environment import GitTree, OverlayRecipe, Store, recipe_for
 from bench.errors import EtPeakError, Exit, RequestError, choices
@@ -28,27 +26,48 @@ from bench.values import format_seconds
 
 _RELEASE = default_commit().removeprefix("v")
 _COMMITS = 8
+_BENCHMARKS = ("environments", "steadiness", "calibration")
+_HELP = (
+    """\
+Measure our own promises of speed and steadiness, as ratios within one run.
+
+    nox -s perf -- environments repo=PATH    overlay of a commit, a release's install, an export
+    nox -s perf -- steadiness                spread of five encodes and five exports of one cell
+    nox -s perf -- calibration [--quick]     how often the search's 95% is right
+
+The first two build the environment of ExecuTorch """
+    + f"{_RELEASE} where it is not there."
+)
 _EXPORT = ("backend=mlx", "precision=bf16", "method=export")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one benchmark and print its table; return the exit code."""
-    what, *words = list(sys.argv[1:] if argv is None else argv) or [""]
-    try:
-        match what:
-            case "environments":
-                environments(words)
-            case "steadiness":
-                steadiness()
-            case "calibration":
-                from bisect.calibration import main as calibrate
+    return run_command(_main, argv)
 
-                calibrate(words)
-            case _:
-                raise choices("benchmark", what, ["environments", "steadiness", "calibration"])
-    except EtPeakError as error:
-        print(f"et-peak: {error}", file=sys.stderr)
-        return error.exit_code
+
+def _main(argv: list[str], console: Console) -> int:
+    parser = Parser("see --help")
+    parser.add_argument("benchmark", nargs="?", default="")
+    parser.add_argument("words", nargs="*")
+    given, flags = parser.parse_known_args(argv)
+    words = [*given.words, *flags]
+    if given.help and given.benchmark != "calibration":
+        console.print(_HELP, markup=False, highlight=False, soft_wrap=True)
+        return Exit.OK
+    match given.benchmark:
+        case "environments":
+            environments(words)
+        case "steadiness":
+            if words:
+                raise RequestError(f"steadiness: takes no {words[0]!r}")
+            steadiness()
+        case "calibration":
+            from bisect.calibration import main as calibrate
+
+            calibrate([*words, "--help"] if given.help else words)
+        case _:
+            raise choices("benchmark", given.benchmark, list(_BENCHMARKS))
     return Exit.OK
 
 
@@ -59,12 +78,12 @@ def environments(words: Sequence[str]) -> None:
         RequestError: without ``repo=``, a clone of ExecuTorch.
     """
     given = [word.partition("=")[2] for word in words if word.startswith("repo=")]
-    if len(given) != 1:
-        raise RequestError("environments: give repo=PATH, a clone of ExecuTorch")
+    if len(given) != 1 or len(words) != 1 or not given[0]:
+        raise RequestError("environments: takes repo=PATH, a clone of ExecuTorch, and no more")
     store = Store()
     base = recipe_for(_RELEASE)
-    store.ensure(base, print)  # warms uv's cache, and is what the overlays are laid over
-    repository = open_repository(given[0], store.root.parent, print)
+    store.ensure(base, _say)  # warms uv's cache, and is what the overlays are laid over
+    repository = open_repository(given[0], store.root.parent, _say)
     newest = repository.git("rev-list", "--first-parent", f"-{_COMMITS + 1}", repository.main())
     *fresh, neighbour = newest.split()
     with tempfile.TemporaryDirectory(dir=store.root.parent) as folder:
@@ -100,6 +119,7 @@ def steadiness() -> None:
 def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
     request = load([*words, f"repeats={repeats}"])
     revisions = Revisions(Store())
+    revisions.say = _say
     request = revisions.resolve_all(request)
     with tempfile.TemporaryDirectory() as folder:
         programs = revisions.programs()
@@ -122,13 +142,19 @@ def _seconds(work: Callable[[], Any]) -> float:
     return time.monotonic() - began
 
 
+def _say(line: str) -> None:
+    """Say what is built: on a fresh cache that is minutes, and no part of a figure."""
+    print(f"et-peak: {line}", file=sys.stderr)
+
+
 def _quiet(_line: str) -> None: ...
 
 
 class _Silent:
     def phase(self, name: str) -> None: ...
 
-    def say(self, line: str) -> None: ...
+    def say(self, line: str) -> None:
+        _say(line)
 
 
 if __name__ == "__main__":

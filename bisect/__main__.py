@@ -69,7 +69,11 @@ def _no_verdict(argv: list[str], code: int) -> int:
 
 
 if __name__ == "__main__":
-    status = main(sys.argv[1:])
+    try:
+        status = main(sys.argv[1:])
+    except KeyboardInterrupt:  # while importing; then the command sees to it
+        print("et-peak: interrupted", file=sys.stderr)
+        status = 130
     if told := os.environ.get("ET_PEAK_HANDED_OVER"):
         Path(told).write_text(str(int(status)))
     sys.exit(status)

@@ -10,8 +10,8 @@ with other seeds. The columns are explained under the table.
 
 from __future__ import annotations
 
-import argparse
 import math
+import sys
 from bisect.noise import endpoint_check
 from bisect.search import Observation, Problem, State, next_probe, verdict
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from rich.console import Console
+
+from bench.command import Parser, run_command
 
 BUDGET = 60
 ENDPOINT_RUNS = 3
@@ -285,16 +288,17 @@ def study(quick: bool, trials: int, report: Callable[[str], None]) -> None:
         report("| " + " | ".join(row(scenario, outcomes)) + " |")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the study."""
-    parser = argparse.ArgumentParser(prog="python -m bisect.calibration", description=__doc__)
+def main(arguments: Sequence[str], _console: Console | None = None) -> int:
+    """Print the study; return the exit code."""
+    parser = Parser("see --help", prog="python -m bisect.calibration", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer cases, less than a minute")
     parser.add_argument("--trials", type=int, help="bisections per row (default 100, quick 20)")
     options = parser.parse_args(arguments)
     trials = options.trials or (20 if options.quick else 100)
     study(options.quick, trials, lambda line: print(line, flush=True))
     print(LEGEND)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_command(main, None))

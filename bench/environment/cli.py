@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NoReturn
 
+from rich.console import Console
+
+from bench.command import Parser, run_command
 from bench.environment.installer import INSTALLERS
 from bench.environment.model import StoredEnvironment
 from bench.environment.recipe import recipe_for, releases
@@ -20,26 +22,27 @@ _UNITS_S = {"h": 3600, "d": 86400, "w": 604800}
 _UNITS_B = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(f"{message} (see --help)")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m bench.environment",
+def _parser() -> Parser:
+    parser = Parser(
+        "see --help",
+        prog="nox -s env --",
         description="Build, list and remove the isolated environments of ExecuTorch releases.",
-        epilog=f"Releases: {', '.join(releases())}. Environments are kept in {default_root()}"
-        " ($ET_PEAK_CACHE sets another place).",
+        epilog=f"Releases: {', '.join(releases())}. Environments are kept in {default_root()}; "
+        "ET_PEAK_CACHE moves them.",
     )
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help="such as v1.4.1")
     parser.add_argument(
         "--torch",
         metavar="VERSION",
-        help="torch to install instead of the one the release was built with; "
-        "'any' leaves it to the resolver (a release unknown to this tool needs one of them)",
+        help="instead of the torch the release was built with; 'any' is what the resolver takes. "
+        "A release not listed below needs one of them",
     )
-    parser.add_argument("--installer", choices=INSTALLERS, default="auto")
+    parser.add_argument(
+        "--installer",
+        choices=INSTALLERS,
+        default="auto",
+        help="auto is uv where there is one, else pip",
+    )
     parser.add_argument("--list", action="store_true", help="list what is built")
     parser.add_argument(
         "--prune",
@@ -138,7 +141,7 @@ def _prune(store: Store, options: argparse.Namespace) -> None:
     _say(f"{len(removed)} removed, {len(kept)} kept, {busy} of them in use")
 
 
-def _run(argv: Sequence[str]) -> Exit:
+def _run(argv: list[str], _console: Console) -> int:
     options = _parser().parse_args(argv)
     limits = options.older_than or options.keep or options.max_size or options.all
     if limits and not options.prune:
@@ -156,16 +159,9 @@ def _run(argv: Sequence[str]) -> Exit:
 
 
 def _complain(error: EtPeakError) -> None:
-    print(f"et-peak: error: {error}", file=sys.stderr)
+    print(f"et-peak: {error}", file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit code."""
-    try:
-        return _run(sys.argv[1:] if argv is None else argv)
-    except EtPeakError as error:
-        _complain(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("et-peak: interrupted; an unfinished build starts again", file=sys.stderr)
-        return Exit.INTERRUPTED
+    return run_command(_run, argv, "interrupted; an unfinished build starts again")

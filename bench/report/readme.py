@@ -10,15 +10,16 @@ Each filter takes a comma list of values; an empty one is a missing value.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+from rich.console import Console
 
-from bench.errors import EtPeakError, Exit, RequestError
+from bench.command import Parser, run_command
+from bench.errors import Exit, RequestError
 from bench.report.table import caption, markdown, summarise
 from bench.results.record import write_whole
 from bench.results.tables import read_csv
@@ -62,16 +63,19 @@ def select(table: pd.DataFrame, filters: Sequence[str]) -> pd.DataFrame:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Rewrite README.md, or with ``--check`` say whether it is up to date."""
-    parser = argparse.ArgumentParser(prog="nox -s readme --", description=__doc__.splitlines()[0])
+    return run_command(_main, argv)
+
+
+def _main(argv: list[str], _console: Console) -> int:
+    parser = Parser("see --help", prog="nox -s readme --", description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if out of date")
     parser.add_argument("--file", type=Path, default=Path("README.md"))
     given = parser.parse_args(argv)
     try:
         old = given.file.read_text(encoding="utf-8")
-        new = cut(old, given.file.resolve().parent)
-    except EtPeakError as error:
-        print(f"et-peak: {error}", file=sys.stderr)
-        return error.exit_code
+    except (OSError, ValueError) as error:
+        raise RequestError(f"--file: {given.file}: {error}") from None
+    new = cut(old, given.file.resolve().parent)
     if given.check:
         print(f"{given.file}: {'up to date' if new == old else 'tables are out of date'}")
         return Exit.OK if new == old else Exit.FOUND

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.errors import EtPeakError, Exit, RequestError
-from bench.results.record import RunFolder
+from rich.console import Console
+
+from bench.command import Parser, run_command
+from bench.disk import writing
+from bench.errors import Exit, RequestError
+from bench.results.record import RunFolder, check_out
 from bench.results.tables import publish, read_csv
+
+_RUNS = Path("results/runs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Publish runs; return the exit code."""
-    parser = argparse.ArgumentParser(
+    return run_command(_publish, argv)
+
+
+def _publish(argv: list[str], _console: Console) -> int:
+    parser = Parser(
+        "see --help",
         prog="nox -s publish --",
         description="Write one or more runs as results/NAME.csv, a tidy table for git.",
     )
@@ -26,23 +37,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=["latest"],
         help="ids of runs [latest]; of a cell in several, the last one's rows are taken",
     )
-    parser.add_argument("--out", type=Path, default=Path("results/runs"), help="where the runs are")
+    parser.add_argument("--out", type=Path, default=_RUNS, help="where the runs are")
     parser.add_argument("--to", type=Path, default=Path("results"), help="where the table goes")
+    parser.add_argument(
+        "--partial", action="store_true", help="also of a run that is not finished: what there is"
+    )
     given = parser.parse_intermixed_args(argv)
-    try:
-        if not re.fullmatch(r"[\w.-]+", given.name) or given.name.startswith((".", "-")):
-            raise RequestError(f"NAME: {given.name!r} may have letters, digits, '.', '-' and '_'")
-        folders = [RunFolder.find(given.out, run) for run in given.runs]
-        path = given.to / f"{given.name}.csv"
-        table = publish([read_csv(f.path / "measurements.csv") for f in folders], path)
-    except OSError as error:
-        print(f"et-peak: {error.strerror}: {error.filename}", file=sys.stderr)
-        return Exit.BAD_REQUEST
-    except EtPeakError as error:
-        print(f"et-peak: {error}", file=sys.stderr)
-        return error.exit_code
+    if not re.fullmatch(r"[\w.-]+", given.name) or given.name.startswith((".", "-")):
+        raise RequestError(f"NAME: {given.name!r} may have letters, digits, '.', '-' and '_'")
+    check_out(given.to, "--to")
+    folders = [RunFolder.find(given.out, run) for run in given.runs]
+    for folder in folders:
+        _check_whole(folder, given.out, partial=given.partial)
+    path = given.to / f"{given.name}.csv"
+    tables = [read_csv(f.path / "measurements.csv") for f in folders]
+    with writing(given.to):
+        table = publish(tables, path)
     print(f"{path}: {len(table)} rows of {len(folders)} run(s)")
     return Exit.OK
+
+
+def _check_whole(folder: RunFolder, out: Path, *, partial: bool) -> None:
+    """Refuse a run that has nothing, or unless ``partial`` not all that it was begun for.
+
+    Raises:
+        RequestError: with what is missing and how to get it.
+
+    """
+    missing, done = folder.missing(), len(folder.records())
+    if not missing or (partial and done):
+        return
+    shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+    elsewhere = "" if out == _RUNS else f" {shlex.quote(f'out={out}')}"
+    mend = f"finish it with nox -s bench -- resume={folder.id}{elsewhere}"
+    there = f", or publish what there is with --partial ({done} measurements)" if done else ""
+    raise RequestError(f"run {folder.id} is not finished, it lacks {shown}: {mend}{there}")
 
 
 if __name__ == "__main__":

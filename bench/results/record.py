@@ -140,16 +140,37 @@ class RunFolder:
 
         """
         try:
-            found = list(json.loads((self.path / "request.json").read_text())[key])
+            found = list(self._request()[key])
             if not all(isinstance(word, str) for word in found):
                 raise ValueError(key)
             return found
         except (OSError, ValueError, KeyError, TypeError):
             raise RequestError(f"run {self.id} has no readable request.json: start anew") from None
 
+    def missing(self) -> list[str]:
+        """Return the labels of the measurements that the run was begun for and does not have.
 
-def check_out(out: Path) -> None:
-    """Refuse a place where no run folder can be made; nothing is made here.
+        Raises:
+            RequestError: if the folder is that of no run.
+
+        """
+        try:
+            jobs: dict[str, str] = dict(self._request().get("jobs") or {})
+        except (OSError, ValueError, TypeError, AttributeError):
+            raise RequestError(f"run {self.id} has no readable request.json: start anew") from None
+        done = {record["job_key"] for record in self.records()}
+        return [label for key, label in jobs.items() if key not in done]
+
+    def _request(self) -> Any:
+        return json.loads((self.path / "request.json").read_text())
+
+
+def check_out(out: Path, option: str = "out") -> None:
+    """Refuse a place where no folder can be made; nothing is made here.
+
+    Args:
+        out: the folder that is to be there.
+        option: what the person gave it with.
 
     Raises:
         RequestError: if it is, or lies below, a file or a folder that we may not write to.
@@ -157,9 +178,9 @@ def check_out(out: Path) -> None:
     """
     there = next(path for path in (out.absolute(), *out.absolute().parents) if _is_there(path))
     if not there.is_dir():
-        raise RequestError(f"out: {there} is no folder")
+        raise RequestError(f"{option}: {there} is no folder")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise RequestError(f"out: nothing can be written to {there}")
+        raise RequestError(f"{option}: nothing can be written to {there}")
 
 
 def _is_there(path: Path) -> bool:
