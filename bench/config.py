@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bench import fit
+from bench.dimensions import check_dimensions, most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
@@ -161,6 +162,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
             raise RequestError(f"{name}: takes one value, not a list ({text[name]!r})")
     combos = tuple(_combinations(axes, given, conf))
     models = [combo.model for combo in combos]
+    for combo in combos:
+        recipe = combo.backend["precisions"].get(combo.precision["name"])
+        check_dimensions(combo.model, recipe)
     fit.check_methods(models, axes["method"])
     fit.check_precisions(models, {combo.precision["name"]: combo.precision for combo in combos})
     commits = parse_list("commit", text["commit"])
@@ -187,7 +191,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
                 parse_int("samples", v, low, high) for v in parse_list("samples", text["samples"])
             )
         ),
-        max_tokens=parse_int("max_tokens", text["max_tokens"], 2, 448),
+        max_tokens=parse_int("max_tokens", text["max_tokens"], 2, most_tokens(models)),
         repeats=parse_int("repeats", text["repeats"], 1, 1000),
         seed=parse_int("seed", text["seed"], 0),
         allocator=text["allocator"],

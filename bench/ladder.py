@@ -127,8 +127,13 @@ def choose(subject: Subject, needs: Needs, means: Means) -> Choice:
 def _release(subject: Subject, needs: Needs, means: Means) -> Choice:
     own = subject.release or ""
     wheel = Choice("wheel", "published release", (own,))
-    if needs == "run" or means.rung in ("wheel", "nightly"):
+    if needs == "run" or means.rung == "wheel":
         return wheel
+    if means.rung == "nightly":
+        raise RequestError(
+            f"rung: a nightly is made of a commit, and {subject.name} is a release: its published "
+            "wheel is rung=wheel, or rung=auto beside commits"
+        )
     if means.rung == "overlay" or means.base:
         if means.base not in (None, own):
             return Choice(

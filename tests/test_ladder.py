@@ -31,8 +31,12 @@ def rungs(subject, **means):
 
 
 def test_a_release_is_its_wheel():
-    for rung in ("auto", "wheel", "nightly"):
+    for rung in ("auto", "wheel"):
         assert rungs(release("1.4.1"), rung=rung) == [("wheel", "1.4.1")] * 2
+
+
+def test_a_release_runs_a_nightlys_programs_by_its_wheel():
+    assert choose(release("1.4.1"), "run", Means(rung="nightly")).rung == "wheel"
 
 
 @pytest.mark.parametrize("subject", [COMMIT, TREE])
@@ -101,6 +105,7 @@ def test_torch_is_held_constant_over_a_crossing():
     [
         (COMMIT, {"rung": "wheel"}, "wheel is for releases"),
         (COMMIT, {"rung": "nightly"}, "no nightly for main@aaaaaaaaaa: no nightly_index"),
+        (release("1.4.1"), {"rung": "nightly"}, "a nightly is made of a commit, and v1.4.1 is a"),
         (COMMIT, {"bases": ()}, "give base="),
         (TREE, {"rung": "source"}, "commit there"),
         (release("1.2.0"), {"rung": "overlay"}, "needs base="),

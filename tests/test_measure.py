@@ -10,7 +10,9 @@ import psutil
 import pytest
 
 from bench.config import Limits
-from bench.measure import Outcome, judge, oom_kills, parse_lines, run_worker
+from bench.disk import DiskError
+from bench.measure import Outcome, judge, parse_lines, run_worker
+from bench.watch import oom_kills
 
 ROOMY = Limits(30, None)
 HEAD = """
@@ -136,6 +138,32 @@ def test_over_the_cap_while_running(tmp_path: Path) -> None:
     assert outcome.wall_s < 20
 
 
+CHILD = """
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "x = bytearray(300_000_000); input()"],
+                         stdin=subprocess.PIPE)
+time.sleep(30)
+"""
+
+
+def test_children_count_under_the_cap(tmp_path: Path) -> None:
+    outcome = run(tmp_path, CHILD, Limits(30, 200_000_000))
+    assert outcome.status == "over_memory"
+    assert outcome.reason.startswith("the worker and its child processes together took the cap of")
+    assert outcome.sampled_peak_bytes and outcome.sampled_peak_bytes < 200_000_000  # its own
+    assert outcome.wall_s < 20
+
+
+def test_a_child_that_is_being_started_is_not_its_parent_twice(tmp_path: Path) -> None:
+    body = """
+import subprocess
+x = bytearray(150_000_000)
+for _ in range(300): subprocess.run(["true"])
+say(event="result", peak_bytes=1)
+"""
+    assert run(tmp_path, body, Limits(60, 250_000_000)).status == "ok"
+
+
 def test_over_the_cap_in_a_spike_that_no_sample_saw(tmp_path: Path) -> None:
     body = "say(event='phase', peak_bytes=900_000_000); say(event='result', peak_bytes=900_000_000)"
     assert run(tmp_path, body, Limits(30, 800_000_000)).status == "over_memory"
@@ -162,6 +190,13 @@ def test_the_worker_never_sees_our_bisect(tmp_path: Path) -> None:
     body = "import bisect; say(event='result', peak_bytes=1, file=bisect.__file__)"
     outcome = run(tmp_path, body)
     assert "bisect.py" in outcome.events[-1]["file"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match=str(tmp_path / "gone")):
+        run_worker(
+            Path(sys.executable), {}, env=dict(os.environ), folder=tmp_path / "gone", limits=ROOMY
+        )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")

@@ -73,8 +73,8 @@ def _main(argv: list[str], _console: Console) -> int:
     given = parser.parse_args(argv)
     try:
         old = given.file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise RequestError(f"--file: {given.file}: {error}") from None
+    except (OSError, ValueError):
+        raise RequestError(f"--file: {given.file}: no README to read") from None
     new = cut(old, given.file.resolve().parent)
     if given.check:
         print(f"{given.file}: {'up to date' if new == old else 'tables are out of date'}")

@@ -71,11 +71,12 @@ class RunFolder:
             RequestError: if another one is at work in it.
 
         """
-        try:
-            with writing(self.path):
+        with writing(self.path):
+            try:
                 return FileLock(self.path / ".lock", thread_local=False).acquire(timeout=0)
-        except Timeout:
-            raise RequestError(f"run {self.id} is being measured by another process") from None
+            except Timeout:
+                message = f"run {self.id} is being measured by another process"
+                raise RequestError(message) from None
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append one record and flush it to the disk: a killed run keeps all it had.

@@ -58,7 +58,7 @@ def test_a_wrong_request_is_one_line_and_builds_nothing(built, capsys, argv):
     assert cli.main(argv) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("et-peak: error: ")
+    assert err.startswith("et-peak: ")
     assert err.count("\n") == 1
     assert built == []
 
@@ -66,7 +66,7 @@ def test_a_wrong_request_is_one_line_and_builds_nothing(built, capsys, argv):
 def test_a_failed_build_does_not_keep_the_others_from_being_built(built, capsys):
     assert cli.main(["1.0.0", "1.4.1"]) == 125
     out, err = capsys.readouterr()
-    assert err == "et-peak: error: no luck\n"
+    assert err == "et-peak: no luck\n"
     assert "1.4.1: " in out
 
 

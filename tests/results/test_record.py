@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.disk import DiskError
 from bench.errors import RequestError
-from bench.results.record import RunFolder, list_runs, write_whole
+from bench.results.record import RunFolder, check_out, list_runs, write_whole
+from tests.disks import files_of_at_most, small_disk
 
 
 def folder(tmp_path: Path) -> RunFolder:
@@ -53,6 +55,51 @@ def test_two_controllers_in_one_run(tmp_path: Path) -> None:
         run.lock()
     with run.lock():
         pass
+
+
+@pytest.mark.parametrize("kind", ["file", "below a file", "proc", "too long"])
+def test_a_place_for_no_folder_is_a_wrong_request(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "file").write_text("")
+    out = {
+        "file": tmp_path / "file",
+        "below a file": tmp_path / "file" / "runs",
+        "proc": Path("/proc/runs"),
+        "too long": tmp_path / ("x" * 300),
+    }[kind]
+    with pytest.raises(RequestError, match=r"^out: "):
+        RunFolder.create(out)
+
+
+def test_a_folder_that_may_only_be_read_is_refused_before_anything(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4096, read_only=True) as disk:
+        with pytest.raises(RequestError, match=f"nothing can be written to {disk}"):
+            check_out(disk / "a" / "b")
+
+
+def test_looking_at_a_place_makes_nothing(tmp_path: Path) -> None:
+    check_out(tmp_path / "a" / "b")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_run_still_lacks(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path)
+    run.write("request.json", json.dumps({"jobs": {"k1": "tiny export", "k2": "tiny encode"}}))
+    assert run.missing() == ["tiny export", "tiny encode"]
+    run.append({"job_key": "k1", "status": "failed"})
+    assert run.missing() == ["tiny encode"]
+    run.write("request.json", "[]")
+    with pytest.raises(RequestError, match=r"no readable request\.json"):
+        run.missing()
+
+
+def test_a_record_that_finds_no_room_is_not_there_and_the_others_are(tmp_path: Path) -> None:
+    run = folder(tmp_path)
+    run.append({"n": 0, "status": "ok"})
+    with files_of_at_most(2000), pytest.raises(DiskError, match=str(run.path)):
+        run.append({"n": 1, "status": "ok", "events": ["x" * 3000]})
+    assert [r["n"] for r in run.records()] == [0]
+    run.append({"n": 2, "status": "ok"})
+    assert [r["n"] for r in run.records()] == [0, 2]
 
 
 def test_write_whole_leaves_nothing_behind(tmp_path: Path) -> None:

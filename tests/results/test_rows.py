@@ -106,6 +106,15 @@ def test_over_memory_is_censored_at_the_cap() -> None:
     assert [row["peak_bytes"] for row in seen] == [100, 100]
 
 
+def test_the_cap_is_no_bound_of_a_worker_whose_children_took_the_rest() -> None:
+    events = record()["events"][:2]
+    alone = record(status="over_memory", reason="group", events=events, memory_cap=1000)
+    (row, _) = measurement_rows(alone | {"sampled_peak_bytes": 200})
+    assert row["peak_bytes"] == 200
+    (row, _) = measurement_rows(alone | {"sampled_peak_bytes": 1001})
+    assert row["peak_bytes"] == 1000
+
+
 def test_no_mark_counts_where_the_output_is_wrong() -> None:
     error = {"event": "error", "kind": "output", "type": "OutputError", "reason": "NaN"}
     events = [*record()["events"][:3], error]

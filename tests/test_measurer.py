@@ -1,0 +1,171 @@
+"""One measurement through all its parts, with real processes for workers."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from bench.config import Limits, load
+from bench.disk import DiskError
+from bench.measurer import Measurer
+from bench.plan import Job, make_plan
+from bench.programs import ProgramStore
+from bench.results.record import RunFolder
+from tests.disks import files_of_at_most, small_disk
+from tests.workers import Silent, Workers
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Workers:
+    root = tmp_path / "environment"
+    root.mkdir()
+    return Workers(root)
+
+
+@pytest.fixture
+def measurer(tmp_path: Path, workers: Workers) -> Measurer:
+    programs = ProgramStore(tmp_path / "programs")
+    folder = RunFolder.create(tmp_path / "runs")
+    return Measurer(folder, workers, programs, Limits(30, None), Silent())
+
+
+def jobs(*words: str, host: str = "linux-x86_64") -> list[Job]:
+    return list(make_plan(load(["backend=xnnpack", *words]), host).jobs)
+
+
+def test_an_export_and_what_runs_it(measurer: Measurer, workers: Workers) -> None:
+    export, encode, decode = (measurer.measure(job) for job in jobs())
+    assert [r["status"] for r in (export, encode, decode)] == ["ok"] * 3
+    assert workers.started == ["export", "encode", "decode"]  # one program for both
+    assert encode["program"]["pte_sha256"] == export["program"]["pte_sha256"]
+    assert encode["events"][-1]["output_sha"] == "abc"
+    assert (encode["build_key"], encode["exporter_build_key"]) == ("0123456789ab",) * 2
+    assert (encode["rung"], encode["exporter_rung"]) == ("wheel", "wheel")
+    assert encode["total_s"] > 0
+    assert "runtime_sha" in encode and "runtime_sha" not in export
+
+
+def test_a_run_makes_the_program_that_is_not_there(measurer: Measurer, workers: Workers) -> None:
+    (job,) = jobs("method=encode")
+    assert measurer.measure(job)["status"] == "ok"
+    assert measurer.measure(job)["status"] == "ok"
+    assert workers.started == ["export", "encode", "encode"]
+
+
+def test_what_cannot_be_exported_is_tried_once(measurer: Measurer, workers: Workers) -> None:
+    workers.behave("raise ValueError('no kernel')")
+    encode, decode = (measurer.measure(job) for job in jobs("method=encode,decode"))
+    assert encode["status"] == decode["status"] == "failed"
+    assert encode["reason"].startswith("no program to run: failed: ")
+    assert encode["reason"] == decode["reason"]
+    assert workers.started == ["export"]
+
+
+def test_what_no_export_supports_no_run_does(measurer: Measurer, workers: Workers) -> None:
+    workers.behave("say('error', kind='unsupported', reason='no MLX here'); sys.exit(1)")
+    (job,) = jobs("method=encode")
+    record = measurer.measure(job)
+    assert record["status"] == "unsupported"
+    assert record["reason"] == "no program to run: unsupported: no MLX here"
+
+
+def test_no_environment_is_untestable_and_starts_nothing(
+    measurer: Measurer, workers: Workers
+) -> None:
+    workers.unbuildable = {"v1.4.1"}
+    record = measurer.measure(jobs()[0])
+    assert (record["status"], record["reason"]) == ("untestable", "no compiler for v1.4.1")
+    assert workers.started == []
+
+
+def test_each_side_has_its_own_environment(measurer: Measurer, workers: Workers) -> None:
+    (job,) = jobs("method=encode", "exporter=v1.2.0", "runtime=v1.5.1")
+    assert measurer.measure(job)["status"] == "ok"
+    assert set(workers.asked) == {("v1.2.0", "export"), ("v1.5.1", "run")}
+    workers.unbuildable = {"v1.5.1"}
+    record = measurer.measure(job)
+    assert record["status"] == "untestable"
+    assert record["exporter_build_key"]  # what is known of the other side is said
+
+
+def test_what_this_host_cannot_do_asks_for_nothing(measurer: Measurer, workers: Workers) -> None:
+    (job,) = make_plan(load(["backend=mlx", "method=encode"]), "linux-x86_64").jobs
+    assert measurer.measure(job)["status"] == "unsupported"
+    assert workers.asked == []
+
+
+@pytest.mark.parametrize(
+    ("allocator", "seen"), [("default", []), ("fixed", ["MALLOC_MMAP_THRESHOLD_"])]
+)
+def test_malloc_is_what_the_cell_says_and_not_the_shell(
+    measurer: Measurer, monkeypatch: pytest.MonkeyPatch, allocator: str, seen: list[str]
+) -> None:
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    record = measurer.measure(jobs("method=export", f"allocator={allocator}")[0])
+    assert record["events"][-1]["malloc"] == seen
+
+
+def test_a_failure_keeps_its_log_and_nothing_else(measurer: Measurer, workers: Workers) -> None:
+    workers.behave("print('telling', flush=True); os._exit(3)")
+    job = jobs("method=export")[0]
+    record = measurer.measure(job)
+    assert record["status"] == "failed"
+    assert "telling" in record["reason"]
+    assert "telling" in (measurer.folder.path / "logs" / f"{job.key}.log").read_text()
+    assert not (measurer.folder.path / "work").exists()
+    assert not list((measurer.programs.root / "incoming").iterdir())
+
+
+def test_the_packages_are_kept_once_per_environment(measurer: Measurer) -> None:
+    for job in jobs("method=export", "repeats=2"):
+        measurer.measure(job)
+    (listing,) = measurer.folder.path.glob("packages-*.txt")
+    assert listing.read_text() == "a==1\n"
+
+
+def test_an_interrupt_leaves_neither_worker_nor_half_a_program(
+    measurer: Measurer, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_phase: str) -> None:
+        raise KeyboardInterrupt
+
+    workers.behave("open(request['program'], 'wb').write(b'half'); time.sleep(60)")
+    monkeypatch.setattr(measurer.progress, "phase", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        measurer.measure(jobs("method=export")[0])
+    assert not list((measurer.programs.root / "incoming").iterdir())
+    assert not (measurer.folder.path / "work").exists()
+
+
+FULL = f"raise OSError({errno.ENOSPC}, os.strerror({errno.ENOSPC}))"
+
+
+def test_a_worker_that_finds_no_room_is_no_finding(measurer: Measurer, workers: Workers) -> None:
+    workers.behave(FULL)
+    with pytest.raises(DiskError, match="No space left on device") as caught:
+        measurer.measure(jobs("method=export")[0])
+    assert str(measurer.programs.root) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not measurer.broken
+    workers.behave("pass")
+    assert measurer.measure(jobs("method=export")[0])["status"] == "ok"
+
+
+@pytest.mark.parametrize("where", ["runs", "programs"])
+def test_a_full_disk_is_named(tmp_path: Path, workers: Workers, where: str) -> None:
+    """The worker itself can say nothing: its log is on the disk that is full."""
+    with small_disk(tmp_path / where, 128 * 1024) as disk:
+        fill = f"open({str(disk / 'filler')!r}, 'wb', buffering=0).write(bytes(10**6))"
+        workers.behave(f"{fill}\nos._exit(1)")
+        folder = RunFolder.create(tmp_path / "runs")
+        programs = ProgramStore(tmp_path / "programs")
+        measurer = Measurer(folder, workers, programs, Limits(30, None), Silent())
+        with pytest.raises(DiskError) as caught:
+            measurer.measure(jobs("method=export")[0])
+        assert str(disk) in str(caught.value)
+        assert not measurer.broken
+
+
+def test_every_write_of_ours_names_its_folder(measurer: Measurer, workers: Workers) -> None:
+    with files_of_at_most(1), pytest.raises(DiskError, match=str(measurer.folder.path)):
+        measurer.measure(jobs("method=export")[0])
