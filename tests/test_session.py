@@ -1,0 +1,176 @@
+"""A run from its request to its table, with real processes for workers."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench import session
+from bench.config import Request, load
+from bench.errors import Exit, RequestError
+from bench.programs import ProgramStore
+from bench.results.record import RunFolder, list_runs
+from tests.disks import files_of_at_most
+from tests.workers import Workers
+
+WORDS = ("backend=xnnpack", "method=export,encode", "iterations=1")
+
+
+class Revisions(Workers):
+    """Resolves nothing: every name is a revision."""
+
+    def programs(self) -> ProgramStore:
+        return ProgramStore(self.root / "programs")
+
+    def resolve_all(self, request: Request) -> Request:
+        return request
+
+    def describe(self, revision: str) -> str:
+        return "ready"
+
+
+@pytest.fixture
+def revisions(tmp_path: Path) -> Revisions:
+    root = tmp_path / "environment"
+    root.mkdir()
+    return Revisions(root)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
+
+
+def bench(revisions: Revisions, out: Path, *words: str, dry: bool = False, width: int = 140):
+    text = io.StringIO()
+    request = load([*words, f"out={out}"])
+    code = session.run(
+        request,
+        revisions,  # type: ignore[arg-type]
+        Console(file=text, width=width),
+        dry=dry,
+    )
+    return code, text.getvalue()
+
+
+def test_a_run_ends_with_its_table_and_its_files(revisions: Revisions, out: Path) -> None:
+    code, text = bench(revisions, out, *WORDS)
+    assert code == Exit.OK
+    (run,) = list_runs(out)
+    assert f"run {run}: 2 cells, 2 measurements to take" in text
+    for word in ("export", "encode", "100.0", f"{out / run}/measurements.csv"):
+        assert word in text
+    folder = RunFolder(out / run)
+    assert folder.missing() == []
+    names = {path.name for path in folder.path.iterdir()}
+    assert {"config.yaml", "machine.json", "request.json", "raw.jsonl", "phases.csv"} <= names
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_line_of_a_table_is_wider_than_the_terminal(
+    revisions: Revisions, out: Path, width: int
+) -> None:
+    words = [*WORDS, "precision=fp32,bf16"]
+    table = [
+        line
+        for dry in (True, False)
+        for line in bench(revisions, out, *words, dry=dry, width=width)[1].splitlines()
+        if line.startswith((" ", "─")) and "above the baseline" not in line
+    ]
+    assert table
+    assert max(map(len, table)) <= width
+
+
+def test_a_dry_run_makes_nothing(revisions: Revisions, out: Path) -> None:
+    code, text = bench(revisions, out, *WORDS, dry=True)
+    assert code == Exit.OK
+    assert "2 processes, in this order" in text
+    assert not out.exists()
+    assert revisions.asked == []
+
+
+def test_of_a_finished_run_nothing_is_left(revisions: Revisions, out: Path) -> None:
+    bench(revisions, out, *WORDS)
+    before = len(revisions.started)
+    assert bench(revisions, out, "resume=latest", dry=True) == (0, "nothing is left to measure\n")
+    code, text = bench(revisions, out, "resume=latest")
+    assert code == Exit.OK
+    assert "2 cells, nothing is left to measure" in text
+    assert "about" not in text.splitlines()[0]
+    assert len(revisions.started) == before
+
+
+def test_a_dry_run_of_a_resume_shows_what_is_left(revisions: Revisions, out: Path) -> None:
+    bench(revisions, out, *WORDS)
+    raw = out / list_runs(out)[0] / "raw.jsonl"
+    raw.write_text(raw.read_text().splitlines(keepends=True)[0])
+    text = bench(revisions, out, "resume=latest", dry=True)[1]
+    assert "1 processes" in text
+    assert "encode" in text
+    assert "export" not in text
+
+
+INTERRUPT = "if task == 'encode': os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"
+
+
+def test_an_interrupt_says_how_to_go_on(
+    revisions: Revisions, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    revisions.behave(INTERRUPT)
+    code, _ = bench(revisions, out, *WORDS)
+    (run,) = list_runs(out)
+    assert code == Exit.INTERRUPTED
+    err = capsys.readouterr().err
+    assert err == (
+        "et-peak: interrupted; what was measured is kept. "
+        f"Go on with: nox -s bench -- resume={run} out={out}\n"
+    )
+    assert RunFolder(out / run).missing() == ["tiny fp32 xnnpack encode @ v1.4.1"]
+    revisions.behave("pass")
+    assert bench(revisions, out, f"resume={run}")[0] == Exit.OK
+    assert revisions.started == ["export", "encode", "encode"]
+
+
+def test_a_full_disk_says_which_and_how_to_go_on(
+    revisions: Revisions, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench(revisions, out, *WORDS)
+    (first,) = list_runs(out)
+    lines = (out / first / "raw.jsonl").read_bytes().splitlines(keepends=True)
+    with files_of_at_most(len(lines[0]) + len(lines[1]) // 2):
+        code, _ = bench(revisions, out, *WORDS)
+    run = next(run for run in list_runs(out) if run != first)
+    err = capsys.readouterr().err
+    assert code == Exit.UNDECIDED
+    assert err.startswith(f"et-peak: File too large: {out / run}; what was measured is kept.")
+    assert err.endswith(f"resume={run} out={out}\n")
+    assert err.count("\n") == 1
+    assert [r["status"] for r in RunFolder(out / run).records()] == ["ok"]
+    assert bench(revisions, out, f"resume={run}")[0] == Exit.OK
+
+
+def test_nothing_measured_is_undecided(revisions: Revisions, out: Path) -> None:
+    revisions.behave("os._exit(1)")
+    code, text = bench(revisions, out, *WORDS)
+    assert code == Exit.UNDECIDED
+    assert "failed: exit code 1" in text
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_resume_takes_nothing_else_and_only_what_was_begun(
+    revisions: Revisions, out: Path, dry: bool
+) -> None:
+    bench(revisions, out, *WORDS)
+    folder = out / list_runs(out)[0]
+    with pytest.raises(RequestError, match="resume: goes with nothing else"):
+        bench(revisions, out, "resume=latest", "model=base", dry=dry)
+    content = json.loads((folder / "request.json").read_text())
+    (folder / "request.json").write_text(json.dumps(content | {"cells": ["other"]}))
+    with pytest.raises(RequestError, match="start it anew"):
+        bench(revisions, out, "resume=latest", dry=dry)
+    shutil.rmtree(folder)
+    with pytest.raises(RequestError, match="there are none yet"):
+        bench(revisions, out, "resume=latest", dry=dry)
