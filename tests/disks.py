@@ -26,14 +26,8 @@ def small_disk(folder: Path, size: int, *, read_only: bool = False) -> Iterator[
     """Mount a disk of ``size`` bytes; skip the test where we may not."""
     folder.mkdir()
     mount = shutil.which("mount")
-    options = [
-        "-t",
-        "tmpfs",
-        "-o",
-        f"size={size},{'ro' if read_only else 'rw'}",
-        "tmpfs",
-        str(folder),
-    ]
+    mode = f"size={size},{'ro' if read_only else 'rw'}"
+    options = ["-t", "tmpfs", "-o", mode, "tmpfs", str(folder)]
     if not mount or subprocess.run([mount, *options], capture_output=True, check=False).returncode:
         pytest.skip("mounting a file system is not allowed here")
     try:

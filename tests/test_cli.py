@@ -34,6 +34,8 @@ def bench(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("commit=--upload-pack=x", "et-peak: commit: '--upload-pack=x' starts with '-'"),
         ("--upload-pack=x", "et-peak: unrecognized arguments: --upload-pack=x"),
         ("--cfg=all", "et-peak: argument --cfg: invalid choice: 'all'"),
+        ("model.n_audio_head=7", "et-peak: model.n_audio_head: 7 does not divide n_audio_state"),
+        ("rung=nightly", "et-peak: rung: a nightly is made of a commit, and v1.4.1 is a release"),
         ("resume=nope", "et-peak: no run 'nope'"),
         ("backend.name=x", "et-peak: backend.name: fields of model and runner"),
     ],
@@ -45,6 +47,30 @@ def test_a_wrong_request_is_one_line_exit_2(tmp_path: Path, words: str, message:
     assert done.stderr.count("\n") == 1
     assert done.returncode == 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]])
+def test_a_wrong_out_is_refused_before_anything(tmp_path: Path, flags: list[str]) -> None:
+    (tmp_path / "file").write_text("")
+    done = bench(tmp_path, *flags, f"out={tmp_path / 'file' / 'runs'}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"et-peak: out: {tmp_path / 'file'} is no folder\n"
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_file_is_as_wide_as_columns_says(tmp_path: Path, width: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "--dry-run", f"out={tmp_path}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"ET_PEAK_CACHE": str(tmp_path / "cache"), "COLUMNS": str(width)},
+    )
+    table = [line for line in done.stdout.splitlines() if line.startswith(" ")]
+    assert table
+    assert max(map(len, table)) <= width
 
 
 @pytest.mark.parametrize("flag", ["--help", "--cfg job", "--dry-run"])

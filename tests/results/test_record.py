@@ -71,9 +71,10 @@ def test_a_place_for_no_folder_is_a_wrong_request(tmp_path: Path, kind: str) -> 
 
 
 def test_a_folder_that_may_only_be_read_is_refused_before_anything(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 4096, read_only=True) as disk:
-        with pytest.raises(RequestError, match=f"nothing can be written to {disk}"):
-            check_out(disk / "a" / "b")
+    disk = tmp_path / "disk"
+    refused = pytest.raises(RequestError, match=f"nothing can be written to {disk}")
+    with small_disk(disk, 4096, read_only=True), refused:
+        check_out(disk / "a" / "b")
 
 
 def test_looking_at_a_place_makes_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,95 @@
+"""All commands refuse, explain and end alike."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench.command import Parser, run_command
+from bench.disk import DiskError
+from bench.errors import RequestError
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = (
+    *("bench", "bench.environment", "bench.results", "bench.report.readme", "bench.perf"),
+    *("bisect", "bisect.calibration"),
+)
+
+
+def start(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"ET_PEAK_CACHE": str(tmp_path / "c"), "ET_PEAK_RESULTS": str(tmp_path)},
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_wrong_word_is_one_line_exit_2(tmp_path: Path, command: str) -> None:
+    done = start(tmp_path, command, "--no-such-flag")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("et-peak: ")
+    assert not done.stderr.startswith("et-peak: error")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_on_stdout_and_does_nothing(tmp_path: Path, command: str) -> None:
+    done = start(tmp_path, command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) > 3
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "benchmark: '' is not one of environments, steadiness, calibration"),
+        ("steadines", "did you mean steadiness?"),
+        ("steadiness again", "steadiness: takes no 'again'"),
+        ("environments", "environments: takes repo=PATH"),
+        ("environments repo=x y", "environments: takes repo=PATH"),
+        ("calibration --slow", "unrecognized arguments: --slow"),
+    ],
+)
+def test_wrong_words_of_perf(tmp_path: Path, words: str, message: str) -> None:
+    done = start(tmp_path, "bench.perf", *words.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (RequestError("wrong"), 2, "et-peak: wrong\n"),
+        (DiskError("No space left on device: /x"), 3, "et-peak: No space left on device: /x\n"),
+        (PermissionError(13, "Permission denied", "/x"), 3, "et-peak: Permission denied: /x\n"),
+        (KeyboardInterrupt(), 130, "et-peak: stopped\n"),
+    ],
+)
+def test_every_end_is_one_line(
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: str
+) -> None:
+    def work(_argv: list[str], _console: Console) -> int:
+        raise error
+
+    assert run_command(work, [], "stopped") == code
+    assert capsys.readouterr().err == said
+
+
+def test_a_parser_with_a_description_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("see --help", prog="nox -s x --", description="What it does.")
+    with pytest.raises(SystemExit) as end:
+        parser.parse_args(["--help"])
+    assert end.value.code == 0
+    assert "What it does." in capsys.readouterr().out
+    with pytest.raises(RequestError, match="unrecognized arguments: --x"):
+        Parser("see --help").parse_args(["--x"])
