@@ -2,6 +2,10 @@
 
 From cheap to dear: ``wheel`` (a published release), ``overlay`` (a tree's Python over the
 native libraries of a base), ``nightly`` (a nightly wheel), ``source`` (a full build).
+
+What was asked for is had or refused, never silently another: ``wheel`` takes releases only, and
+``nightly`` commits only, as a nightly is made of the main line. A release that only *runs* the
+programs of commits is its wheel whatever the rung, which is the exporters' then.
 """
 
 from __future__ import annotations

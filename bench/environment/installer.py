@@ -22,19 +22,32 @@ PROBE_SECONDS = 30.0
 
 
 class Installer(Protocol):
-    """What a build asks of uv or pip."""
+    """What a build asks of uv or pip, each call one command of the build."""
 
     name: str
     knows_cpu_index: bool
     """Whether it can be told to take torch from PyTorch's own CPU index."""
 
     def create(self, commands: Commands, venv: Path) -> None:
-        """Make an empty environment for the interpreter that runs this."""
+        """Make an empty virtual environment at ``venv``, of the interpreter that runs this.
+
+        Raises:
+            BuildError: if that fails.
+
+        """
 
     def resolves(
         self, commands: Commands, python: Path, requirement: str, *, cpu_index: bool = False
     ) -> bool:
-        """Tell quickly whether ``requirement`` can be had; nothing is installed."""
+        """Tell whether ``requirement`` can be had within seconds; nothing is installed.
+
+        Args:
+            commands: of the build; the attempt is in its log.
+            python: of the environment that it would be installed into.
+            requirement: such as ``torch==2.13.0+cpu``; its dependencies are not looked at.
+            cpu_index: whether to look on PyTorch's own CPU index.
+
+        """
 
     def install(
         self,
@@ -46,14 +59,39 @@ class Installer(Protocol):
         dependencies: bool = True,
         cpu_index: bool = False,
     ) -> None:
-        """Install ``requirements``; raise BuildError where that fails."""
+        """Install into the environment of ``python``.
+
+        Args:
+            commands: of the build; what the installer prints is in its log.
+            python: of the environment.
+            requirements: names with versions, or files.
+            what: words for the error, such as ``torch 2.13.0``.
+            dependencies: whether to install what they require.
+            cpu_index: whether to take torch from PyTorch's own CPU index.
+
+        Raises:
+            BuildError: if that fails.
+
+        """
 
     def freeze(self, commands: Commands, python: Path) -> str:
-        """List what is installed, one ``name==version`` a line."""
+        """Return what is installed, as :func:`normalise_freeze` lays it out.
+
+        Raises:
+            BuildError: if that fails.
+
+        """
 
 
 class UvInstaller:
-    """uv: seconds for an environment, by hard links from its cache."""
+    """uv: seconds for an environment, by hard links from its cache.
+
+    Args:
+        uv: the program.
+        config: pip's configuration, which uv ignores: it is translated.
+        env: the variables of this process; what would lead uv astray is left out.
+
+    """
 
     name = "uv"
     knows_cpu_index = True
@@ -64,7 +102,7 @@ class UvInstaller:
         self.environment = clean_environment(env) | dict(self.options.environment)
 
     def create(self, commands: Commands, venv: Path) -> None:
-        """Make an empty environment for the interpreter that runs this."""
+        """See :meth:`Installer.create`."""
         for note in self.options.notes:
             commands.note(note)
         argv = [self.uv, "venv", "--no-project", "--python", sys.executable, venv]
@@ -73,7 +111,7 @@ class UvInstaller:
     def resolves(
         self, commands: Commands, python: Path, requirement: str, *, cpu_index: bool = False
     ) -> bool:
-        """Tell quickly whether ``requirement`` can be had; nothing is installed."""
+        """See :meth:`Installer.resolves`."""
         argv = [*self._install(python, cpu_index), "--dry-run", "--no-deps", requirement]
         impatient = {"UV_HTTP_TIMEOUT": "10", "UV_HTTP_RETRIES": "0"}
         return commands.succeeds(
@@ -90,14 +128,14 @@ class UvInstaller:
         dependencies: bool = True,
         cpu_index: bool = False,
     ) -> None:
-        """Install ``requirements``; raise BuildError where that fails."""
+        """See :meth:`Installer.install`."""
         argv = [*self._install(python, cpu_index), *requirements]
         if not dependencies:
             argv.append("--no-deps")
         commands.run(f"installing {what}", argv, environment=self.environment)
 
     def freeze(self, commands: Commands, python: Path) -> str:
-        """List what is installed, one ``name==version`` a line."""
+        """See :meth:`Installer.freeze`."""
         argv = [self.uv, "pip", "freeze", "--python", python]
         output = commands.run("listing the packages", argv, environment=self.environment)
         return normalise_freeze(output)
@@ -110,7 +148,12 @@ class UvInstaller:
 
 
 class PipInstaller:
-    """pip, where there is no uv: slower, and needs no translation."""
+    """pip, where there is no uv: slower, and reads its configuration itself.
+
+    Args:
+        env: the variables of this process; what would lead pip astray is left out.
+
+    """
 
     name = "pip"
     knows_cpu_index = False
@@ -119,14 +162,14 @@ class PipInstaller:
         self.environment = clean_environment(env) | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
     def create(self, commands: Commands, venv: Path) -> None:
-        """Make an empty environment for the interpreter that runs this."""
+        """See :meth:`Installer.create`."""
         argv = [sys.executable, "-m", "venv", venv]
         commands.run("creating the virtual environment", argv, environment=self.environment)
 
     def resolves(
         self, commands: Commands, python: Path, requirement: str, *, cpu_index: bool = False
     ) -> bool:
-        """Tell quickly whether ``requirement`` can be had; nothing is installed."""
+        """See :meth:`Installer.resolves`."""
         if cpu_index:
             return False
         argv = [*self._install(python), "--dry-run", "--no-deps", "--retries", "0", requirement]
@@ -142,14 +185,14 @@ class PipInstaller:
         dependencies: bool = True,
         cpu_index: bool = False,  # noqa: ARG002 - pip has no such option: see knows_cpu_index
     ) -> None:
-        """Install ``requirements``; raise BuildError where that fails."""
+        """See :meth:`Installer.install`."""
         argv = [*self._install(python), "--no-compile", *requirements]
         if not dependencies:
             argv.append("--no-deps")
         commands.run(f"installing {what}", argv, environment=self.environment)
 
     def freeze(self, commands: Commands, python: Path) -> str:
-        """List what is installed, one ``name==version`` a line."""
+        """See :meth:`Installer.freeze`."""
         argv = [python, "-m", "pip", "freeze", "--all", "--exclude", "pip"]
         output = commands.run("listing the packages", argv, environment=self.environment)
         return normalise_freeze(output)
@@ -160,7 +203,11 @@ class PipInstaller:
 
 
 def normalise_freeze(text: str) -> str:
-    """Give a list of packages one spelling and one order, whoever printed it."""
+    """Return a list of packages in one spelling and one order, whoever printed it.
+
+    Lines are ``name==version`` or ``name @ place``; others, such as pip's editable installs, are
+    left out. So equal environments have equal lists, and equal hashes.
+    """
     lines = []
     for line in text.splitlines():
         name, separator, version = line.strip().partition("==")
@@ -173,7 +220,7 @@ def normalise_freeze(text: str) -> str:
 
 
 def find_uv() -> Path | None:
-    """Find uv: the package beside this interpreter first, then the search path."""
+    """Return uv's program: the package beside this interpreter first, then the search path."""
     found: str | None
     try:
         # Not a dependency: only looked for.
@@ -185,7 +232,12 @@ def find_uv() -> Path | None:
 
 
 def pick_installer(wanted: str = "auto") -> Installer:
-    """Give uv where there is one, else pip; ``wanted`` may insist on either."""
+    """Return uv where there is one, else pip; ``wanted`` may insist on either.
+
+    Raises:
+        RequestError: an unknown ``wanted``, or uv where there is none.
+
+    """
     if wanted not in INSTALLERS:
         raise choices("installer", wanted, INSTALLERS)
     uv = None if wanted == "pip" else find_uv()
