@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,7 +68,11 @@ def _measure(
     folder = folder or RunFolder.create(request.out)
     with folder.lock():
         if not resuming:
-            _begin(request, plan, folder)
+            try:
+                _begin(request, plan, folder)
+            except DiskError:  # nothing was begun
+                shutil.rmtree(folder.path, ignore_errors=True)
+                raise
         done = {record["job_key"] for record in folder.records()}
         left = estimate(plan.without(done), known)
         about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from bench import session
 from bench.config import Request, load
+from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.programs import ProgramStore
 from bench.results.record import RunFolder, list_runs
@@ -150,6 +151,12 @@ def test_a_full_disk_says_which_and_how_to_go_on(
     assert err.count("\n") == 1
     assert [r["status"] for r in RunFolder(out / run).records()] == ["ok"]
     assert bench(revisions, out, f"resume={run}")[0] == Exit.OK
+
+
+def test_a_disk_that_is_full_from_the_start_leaves_no_run(revisions: Revisions, out: Path) -> None:
+    with files_of_at_most(100), pytest.raises(DiskError, match=str(out)):
+        bench(revisions, out, *WORDS)
+    assert not list(out.iterdir())
 
 
 def test_nothing_measured_is_undecided(revisions: Revisions, out: Path) -> None:
