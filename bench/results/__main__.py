@@ -8,13 +8,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 
 from bench.command import Parser, run_command
 from bench.disk import writing
 from bench.errors import Exit, RequestError
 from bench.results.record import RunFolder, check_out
-from bench.results.tables import publish, read_csv
+from bench.results.rows import measurement_rows
+from bench.results.tables import frame, publish
 
 _RUNS = Path("results/runs")
 
@@ -50,11 +52,16 @@ def _publish(argv: list[str], _console: Console) -> int:
     for folder in folders:
         _check_whole(folder, given.out, partial=given.partial)
     path = given.to / f"{given.name}.csv"
-    tables = [read_csv(f.path / "measurements.csv") for f in folders]
+    tables = [_table(folder) for folder in folders]
     with writing(given.to):
         table = publish(tables, path)
     print(f"{path}: {len(table)} rows of {len(folders)} run(s)")
     return Exit.OK
+
+
+def _table(folder: RunFolder) -> pd.DataFrame:
+    """Cut the table from the records: a run that was stopped may have more than its CSV file."""
+    return frame(row for record in folder.records() for row in measurement_rows(record))
 
 
 def _check_whole(folder: RunFolder, out: Path, *, partial: bool) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from bench.results.__main__ import main
 from bench.results.record import RunFolder
-from bench.results.tables import frame, to_csv
-from tests.results.test_tables import row
+from tests.results.test_rows import CELL, record
 
 JOBS = {f"k{n}": f"tiny fp32 xnnpack {n}" for n in range(5)}
 
@@ -17,11 +16,9 @@ def run(out: Path, done: int) -> RunFolder:
     """Make the folder of a run that was interrupted after so many measurements."""
     folder = RunFolder.create(out)
     folder.write("request.json", json.dumps({"overrides": [], "cells": [], "jobs": JOBS}))
-    for key in [*JOBS][:done]:
-        folder.append({"job_key": key, "status": "ok"})
-    if done:
-        rows = [row(cell_key=key) for key in [*JOBS][:done]]
-        folder.write("measurements.csv", to_csv(frame(rows)))
+    for key in [*JOBS][:done]:  # and no measurements.csv: the records are the truth
+        cells = [{**CELL, "key": key}]
+        folder.append({**record(cells=cells), "job_key": key})
     return folder
 
 
