@@ -88,7 +88,7 @@ def test_no_line_of_a_table_is_wider_than_the_terminal(
 def test_a_dry_run_makes_nothing(revisions: Revisions, out: Path) -> None:
     code, text = bench(revisions, out, *WORDS, dry=True)
     assert code == Exit.OK
-    assert "2 processes, in this order" in text
+    assert "cells: 2, processes: 2, in this order" in text
     assert not out.exists()
     assert revisions.asked == []
 
@@ -109,7 +109,7 @@ def test_a_dry_run_of_a_resume_shows_what_is_left(revisions: Revisions, out: Pat
     raw = out / list_runs(out)[0] / "raw.jsonl"
     raw.write_text(raw.read_text().splitlines(keepends=True)[0])
     text = bench(revisions, out, "resume=latest", dry=True)[1]
-    assert "1 processes" in text
+    assert "processes: 1," in text
     assert "encode" in text
     assert "export" not in text
 

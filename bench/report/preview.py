@@ -44,7 +44,7 @@ def preview(
 def _table(plan: Plan, known: Mapping[str, float]) -> Table:
     """Build the list of processes; where a terminal is narrow, the names are what wraps."""
     table = Table(
-        title=f"{len(plan.cells)} cells, {len(plan.jobs)} processes, in this order",
+        title=f"cells: {len(plan.cells)}, processes: {len(plan.jobs)}, in this order",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,

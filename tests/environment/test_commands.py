@@ -7,6 +7,7 @@ import time
 import psutil
 import pytest
 
+from bench.disk import DiskError
 from bench.environment.commands import (
     RUNNING_NAME,
     Commands,
@@ -38,6 +39,13 @@ def test_a_failure_is_one_line_with_the_reason_and_the_log(tmp_path):
     with pytest.raises(BuildError) as failure:
         commands.run("trying", python("raise SystemExit('error: no luck')"))
     assert str(failure.value) == f"trying failed: no luck (log: {commands.log})"
+
+
+def test_a_full_disk_is_not_the_commands_fault(tmp_path):
+    code = "import os, errno; raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))"
+    with pytest.raises(DiskError, match=r"trying: OSError: .* No space left on device") as failure:
+        Commands(tmp_path).run("trying", python(code))
+    assert str(tmp_path) in str(failure.value)
 
 
 def test_only_the_failing_commands_own_output_is_explained(tmp_path):

@@ -1,5 +1,6 @@
 """Built once, never half, and not removed while in use."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.disk import DiskError
 from bench.environment import store as store_module
 from bench.environment.store import Store, default_root
 from bench.errors import BuildError, RequestError
@@ -79,6 +81,15 @@ def test_an_environment_is_built_once_and_found_again(store, builds):
 def test_other_keys_are_other_environments(store, builds):
     assert store.ensure(recipe(1), print).root != store.ensure(recipe(2), print).root
     assert builds.count == 2
+
+
+@pytest.mark.parametrize("failure", [DiskError("full"), OSError(errno.ENOSPC, "no space left")])
+def test_a_full_disk_is_no_fault_of_the_revision(store, builds, failure):
+    builds.failure = failure
+    with pytest.raises(DiskError):
+        store.ensure(FakeRecipe(), print)
+    builds.failure = None
+    assert store.ensure(FakeRecipe(), print)
 
 
 def test_a_failed_build_leaves_its_log_and_is_built_anew(store, builds):
