@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from bench import start
+from bench.disk import DiskError
 from bench.errors import EtPeakError, Exit, RequestError
 
 WIDTH = 140
@@ -81,6 +82,19 @@ def run_command(
         where = f": {error.filename}" if error.filename else ""
         print(f"et-peak: {error.strerror or error}{where}", file=sys.stderr)
         return Exit.UNDECIDED
+
+
+def resumable(end: KeyboardInterrupt | DiskError, how: str) -> int:
+    """Say in one line why a run ended early, and how to go on; return the exit code.
+
+    Args:
+        end: what ended it.
+        how: the command that finishes it.
+
+    """
+    why = "interrupted" if isinstance(end, KeyboardInterrupt) else str(end)
+    print(f"et-peak: {why}; what was measured is kept. Go on with: {how}", file=sys.stderr)
+    return Exit.INTERRUPTED if isinstance(end, KeyboardInterrupt) else end.exit_code
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> Any:

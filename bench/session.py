@@ -6,7 +6,6 @@ import contextlib
 import json
 import shlex
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import machine
+from bench.command import resumable
 from bench.config import Request, composed, host, load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
@@ -91,13 +91,7 @@ def _measure(
             with progress.shown():
                 records = runner.run()
         except (KeyboardInterrupt, DiskError) as end:
-            why = "interrupted" if isinstance(end, KeyboardInterrupt) else str(end)
-            print(
-                f"et-peak: {why}; what was measured is kept. "
-                f"Go on with: nox -s bench -- resume={folder.id}{_elsewhere(request)}",
-                file=sys.stderr,
-            )
-            return Exit.INTERRUPTED if isinstance(end, KeyboardInterrupt) else end.exit_code
+            return resumable(end, f"nox -s bench -- resume={folder.id}{_elsewhere(request)}")
     return _show(records, folder, console)
 
 

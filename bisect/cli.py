@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench.command import Parser, run_command
+from bench.command import Parser, resumable, run_command
+from bench.disk import DiskError
 from bench.errors import EtPeakError, Exit, RequestError
 from bench.results.record import RunFolder
 
@@ -97,13 +98,8 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
             if not folder.records():  # nothing between good and bad: no bisection was begun
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        except KeyboardInterrupt:
-            print(
-                "et-peak: interrupted; what was measured is kept. "
-                f"Go on with: python -m bisect resume {folder.id}",
-                file=sys.stderr,
-            )
-            return Exit.INTERRUPTED
+        except (KeyboardInterrupt, DiskError) as end:
+            return resumable(end, f"python -m bisect resume {folder.id}")
 
 
 def _earlier(command: str, words: list[str], console: Console) -> int:

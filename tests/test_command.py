@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench.command import Parser, run_command
+from bench.command import Parser, resumable, run_command
 from bench.disk import DiskError
 from bench.errors import RequestError
 
@@ -83,6 +83,18 @@ def test_every_end_is_one_line(
 
     assert run_command(work, [], "stopped") == code
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "why"),
+    [(KeyboardInterrupt(), 130, "interrupted"), (DiskError("No space: /x"), 3, "No space: /x")],
+)
+def test_what_ends_early_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], end: KeyboardInterrupt | DiskError, code: int, why: str
+) -> None:
+    assert resumable(end, "command resume=1") == code
+    expected = f"et-peak: {why}; what was measured is kept. Go on with: command resume=1\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_a_parser_with_a_description_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
