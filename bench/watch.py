@@ -35,7 +35,7 @@ class Watch:
         self._process = process
         self._limits = limits
         self._began = began
-        self._group_was_over = False
+        self._others: dict[int, int] = {}
         self.ended_by: EndedBy = None
         self.returncode: int | None = None
         self.rusage_peak_bytes: int | None = None
@@ -71,11 +71,11 @@ class Watch:
         if cap is not None:
             if rss > cap:
                 return "memory"
-            over = rss + sum(others_rss(self._process.pid)) > cap
-            # Between vfork and exec a child shows its parent's memory as its own: for one sample.
-            if over and self._group_was_over:
+            before, self._others = self._others, dict(others_rss(self._process.pid))
+            # Between vfork and exec a child shows its parent's memory as its own, for a moment:
+            # what it has is what it had at the last sample, too.
+            if rss + sum(min(now, before.get(pid, 0)) for pid, now in self._others.items()) > cap:
                 return "group"
-            self._group_was_over = over
         late = time.monotonic() - self._began > self._limits.timeout_s
         return "timeout" if late else None
 
@@ -102,8 +102,8 @@ class Watch:
         return rss
 
 
-def others_rss(leader: int) -> Iterator[int]:
-    """Give the RSS of each process of a group but its leader, in bytes.
+def others_rss(leader: int) -> Iterator[tuple[int, int]]:
+    """Give the pid and the RSS, in bytes, of each process of a group but its leader.
 
     Those that would be killed with it, orphans too; a child that began a session of its own is
     none of them. What several share counts for each.
@@ -111,7 +111,7 @@ def others_rss(leader: int) -> Iterator[int]:
     for pid in psutil.pids():
         with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):
             if pid != leader and os.getpgid(pid) == leader:
-                yield psutil.Process(pid).memory_info().rss
+                yield pid, psutil.Process(pid).memory_info().rss
 
 
 def oom_kills() -> int:
