@@ -32,13 +32,13 @@ def test_what_was_there_is_kept(tmp_path: Path) -> None:
 def test_time_counts_from_the_start_of_the_process(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     first = EventWriter(path)
-    time.sleep(0.02)
+    time.sleep(1)
     second = EventWriter(path)  # opened later, the same clock
     first.emit("one")
     second.emit("two")
     one, two = (line["t"] for line in lines(path))
     assert one > 0
-    assert two == pytest.approx(one, abs=0.015)  # the kernel's ticks are 10 ms
+    assert two == pytest.approx(one, abs=0.5)  # and not a second less
 
 
 def test_text_is_one_line_whatever_it_holds(tmp_path: Path) -> None:
