@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -19,6 +19,7 @@ from bench import fit
 from bench.dimensions import check_dimensions, most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
+from bench.pte import Given, check_words, give
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -36,8 +37,8 @@ _ORIGIN = ("repo", "rung", "base", "nightly_index")
 _LIMITS = ("timeout_s", "memory_cap")
 _SINGLE = ("max_tokens", "repeats", "seed", "allocator", *_ORIGIN, *_LIMITS, "out", "resume")
 _PATHS = ("out", "repo", "nightly_index")
-_SWEPT = ("commit", "exporter", "runtime", "samples")
-VALUES = (*_SWEPT, "iterations", *_SINGLE)
+_SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
+VALUES = (*_SWEPT, "inputs", "iterations", *_SINGLE)
 NULL = "null"
 """On the command line as in ``config.yaml``: nothing, of a value that may be nothing."""
 
@@ -70,6 +71,8 @@ class Choice:
     precision: Mapping[str, Any]
     backend: Mapping[str, Any]
     runner: Mapping[str, Any]
+    given: Given | None = None
+    """A program from elsewhere: nothing is exported then."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Request:
     choices: tuple[Choice, ...]
     methods: tuple[str, ...]
     exporters: tuple[str, ...]
+    """Empty where the programs are from elsewhere."""
     runtimes: tuple[str, ...] | None
     """None: each exporter's programs run on that same revision."""
     iterations: tuple[int, ...]
@@ -154,23 +158,20 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     base = compose_one([], conf)
     overrides = without_nulls(overrides, base)
     given = split_overrides(overrides)
-    given = _with_defaults(given, base, conf)
-    axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
+    elsewhere = check_words(given)
+    if not elsewhere:
+        given = _with_defaults(given, base, conf)
     text = {name: given.get(name, _text(base[name])) for name in VALUES}
     for name in _SINGLE:
         if name not in _PATHS and "," in text[name]:
             raise RequestError(f"{name}: takes one value, not a list ({text[name]!r})")
-    combos = tuple(_combinations(axes, given, conf))
+    find = _given_programs if elsewhere else _combinations
+    combos, methods = find(given, base, conf)
     models = [combo.model for combo in combos]
-    for combo in combos:
-        recipe = combo.backend["precisions"].get(combo.precision["name"])
-        check_dimensions(combo.model, recipe)
-    fit.check_methods(models, axes["method"])
-    fit.check_precisions(models, {combo.precision["name"]: combo.precision for combo in combos})
     commits = parse_list("commit", text["commit"])
     exporters = parse_list("exporter", text["exporter"]) if text["exporter"] else commits
     runtimes = None
-    if text["runtime"] or text["exporter"]:
+    if text["runtime"] or text["exporter"] or elsewhere:
         runtimes = parse_list("runtime", text["runtime"]) if text["runtime"] else commits
     if text["allocator"] not in ALLOCATORS:
         raise choices("allocator", text["allocator"], list(ALLOCATORS))
@@ -181,9 +182,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     ]
     low, high = fit.sample_bounds(models, given="samples" in given)
     return Request(
-        choices=combos,
-        methods=tuple(axes["method"]),
-        exporters=tuple(exporters),
+        choices=tuple(combos),
+        methods=tuple(methods),
+        exporters=() if elsewhere else tuple(exporters),
         runtimes=tuple(runtimes) if runtimes is not None else None,
         iterations=tuple(sorted(set(iterations))),
         samples=tuple(
@@ -209,7 +210,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         ),
         out=Path(text["out"] or "results/runs").expanduser(),
         resume=text["resume"] or None,
-        overrides=tuple(word for word in overrides if not word.startswith("resume=")),
+        overrides=tuple(_lasting(word) for word in overrides if not word.startswith("resume=")),
     )
 
 
@@ -252,17 +253,48 @@ def _group_values(group: str, given: Mapping[str, str], base: DictConfig, conf: 
 
 
 def _combinations(
-    axes: Mapping[str, Sequence[str]], given: Mapping[str, str], conf: Path
-) -> Iterator[Choice]:
-    dotted = {key: value for key, value in given.items() if "." in key}
+    given: Mapping[str, str], base: DictConfig, conf: Path
+) -> tuple[list[Choice], list[str]]:
+    """Return every combination of the groups, and the methods asked for."""
+    axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
     names = ("model", "precision", "backend", "runner")
-    for combo in product(*(axes[name] for name in names)):
-        picked = [f"{name}={value}" for name, value in zip(names, combo, strict=True)]
-        config = compose_one(picked, conf)
-        for key, value in dotted.items():
+    combos = [
+        Choice(**_composed_parts(dict(zip(names, combo, strict=True)), given, conf))
+        for combo in product(*(axes[name] for name in names))
+    ]
+    models = [combo.model for combo in combos]
+    for combo in combos:
+        check_dimensions(combo.model, combo.backend["precisions"].get(combo.precision["name"]))
+    fit.check_methods(models, axes["method"])
+    fit.check_precisions(models, {combo.precision["name"]: combo.precision for combo in combos})
+    return combos, axes["method"]
+
+
+def _given_programs(
+    given: Mapping[str, str], base: DictConfig, conf: Path
+) -> tuple[list[Choice], list[str]]:
+    """Return every combination of programs and runners, and the methods of all programs."""
+    programs = give(given["pte"], given.get("method"), given.get("inputs"))
+    runners = [
+        _composed_parts({"runner": name}, given, conf)["runner"]
+        for name in _group_values("runner", given, base, conf)
+    ]
+    combos = [
+        Choice({"name": each.label}, {"name": ""}, {"name": each.program.backend}, runner, each)
+        for each, runner in product(programs, runners)
+    ]
+    return combos, list(dict.fromkeys(name for each in programs for name in each.inputs))
+
+
+def _composed_parts(
+    picked: Mapping[str, str], given: Mapping[str, str], conf: Path
+) -> dict[str, Any]:
+    """Compose the groups picked from, and change in them the fields that were given."""
+    config = compose_one([f"{name}={value}" for name, value in picked.items()], conf)
+    for key, value in given.items():
+        if "." in key:
             _change(config, key, value)
-        parts = {name: OmegaConf.to_container(config[name], resolve=True) for name in names}
-        yield Choice(**parts)  # type: ignore[arg-type]  # each group is a mapping
+    return {name: OmegaConf.to_container(config[name], resolve=True) for name in picked}
 
 
 def _change(config: DictConfig, key: str, value: str) -> None:
@@ -281,6 +313,14 @@ def _change(config: DictConfig, key: str, value: str) -> None:
     OmegaConf.update(config, key, fit.field_value(key, old, value))
     if group == "model":
         config.model.name = f"{config.model.name}[{leaf}={value}]"
+
+
+def _lasting(word: str) -> str:
+    """Return a word that means the same when the run is resumed from another folder."""
+    key, _, value = word.partition("=")
+    if key != "pte":
+        return word
+    return f"pte={','.join(str(Path(p).expanduser().absolute()) for p in parse_list(key, value))}"
 
 
 def _text(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -21,6 +22,9 @@ Status = Literal["ok", "failed", "timeout", "over_memory", "unsupported", "untes
 WORKER_ROOT = Path(__file__).resolve().parent / "worker"
 _POLL_S = 0.02
 _TAIL_LINES = 15
+_LOG_LINES = 300
+# runtime/executor/method.cpp, once for each kernel that a program needs and nobody registered.
+_MISSING = re.compile(r"Missing operator: \[\d+\] (\S+)")
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,8 @@ def run_worker(
     ended_by = watch.ended_by
     if watch.returncode == -signal.SIGKILL and ended_by is None and oom_kills() > kills:
         ended_by = "oom"
-    log_tail = log_text(log_path, _TAIL_LINES)
-    status, reason = judge(watch.returncode, events, ended_by, limits, log_tail)
+    said = log_text(log_path, _LOG_LINES)
+    status, reason = judge(watch.returncode, events, ended_by, limits, said)
     return Outcome(
         status=status,
         reason=reason,
@@ -117,7 +121,7 @@ def run_worker(
         wall_s=round(time.monotonic() - began, 3),
         rusage_peak_bytes=watch.rusage_peak_bytes,
         sampled_peak_bytes=watch.sampled_peak_bytes,
-        log_tail="" if status == "ok" else log_tail,
+        log_tail="" if status == "ok" else "\n".join(said.splitlines()[-_TAIL_LINES:]),
     )
 
 
@@ -189,7 +193,7 @@ def judge(
         )
     error = next((e for e in events if e.get("event") == "error"), None)
     if error is not None:
-        return _judge_error(error, str(last))
+        return _judge_error(error, str(last), log)
     if returncode == 0 and any(e.get("event") == "result" for e in events):
         return "ok", ""
     if returncode is not None and returncode < 0:
@@ -200,7 +204,12 @@ def judge(
     return "failed", f"exit code {returncode} in phase {last}: {why.strip()[:200]}"
 
 
-def _judge_error(error: Mapping[str, Any], phase: str) -> tuple[Status, str]:
+def _judge_error(error: Mapping[str, Any], phase: str, log: str) -> tuple[Status, str]:
+    missing = ", ".join(dict.fromkeys(_MISSING.findall(log)))
+    if phase == "load_method" and missing:
+        return "unsupported", f"the program needs operators that this runtime lacks: {missing}"[
+            :300
+        ]
     reason = " ".join(str(error.get("reason", "")).split())[:300]
     match error.get("kind"):
         case "unsupported":

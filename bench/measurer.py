@@ -19,6 +19,7 @@ from bench.ladder import Needs
 from bench.measure import WORKER_ROOT, Outcome, run_worker
 from bench.plan import Job, as_export
 from bench.programs import Program, ProgramStore, program_key
+from bench.pte import changed
 from bench.results.record import RunFolder
 
 # glibc reads these at start; one that leaks in from the user's shell would be a different metric.
@@ -102,13 +103,15 @@ class Measurer:
         }
         if job.unsupported:
             return record | {"status": "unsupported", "reason": job.unsupported}
+        exporter: Environment | None = None
         try:
-            exporter = self._environment(job.cells[0].exporter, "export")
-            record["exporter_sha"] = exporter.git_sha
-            told = _told(exporter, _EXPORTER)
-            record |= {f"exporter_{name}": value for name, value in told.items()}
-            environment = exporter
-            if job.kind == "run":
+            if job.exporter is not None:
+                exporter = self._environment(job.exporter, "export")
+                record["exporter_sha"] = exporter.git_sha
+                told = _told(exporter, _EXPORTER)
+                record |= {f"exporter_{name}": value for name, value in told.items()}
+            environment = exporter or self._environment(job.revision, "run")
+            if job.kind == "run" and exporter:
                 environment = self._environment(job.revision, "run")
         except BuildError as error:
             return record | {"status": "untestable", "reason": str(error)}
@@ -125,8 +128,14 @@ class Measurer:
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
-    def _program(self, job: Job, exporter: Environment) -> Program:
+    def _program(self, job: Job, exporter: Environment | None) -> Program:
         """Return the program of a run job, exporting it first where it is not in the store."""
+        if job.program is not None:
+            if other := changed(job.program):
+                raise _NoProgramError(other)
+            return Program(job.program.path, job.program.info)
+        if exporter is None:
+            raise AssertionError(f"{job.label}: neither a program nor an exporter")
         found = self.programs.find(self._program_key(job, exporter))
         if found is None:
             if job.export_key in self.broken:

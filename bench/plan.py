@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from bench.config import Choice, Request
 from bench.fit import ABOUT, misfit
+from bench.pte import EXPORTER, ProgramFile
 
 Kind = Literal["export", "run"]
 
@@ -59,6 +60,8 @@ class Job:
     export_key: str
     """Names the program: equal keys are one ``.pte``, whoever runs it."""
     request: Mapping[str, Any]
+    program: ProgramFile | None = None
+    """The program of a run where it is from elsewhere: nothing is exported then."""
     unsupported: str | None = None
     """Why this host or backend can't, where it can't: nothing is started then."""
 
@@ -74,17 +77,18 @@ class Job:
         return cell.exporter if cell.runtime is None else cell.runtime
 
     @property
+    def exporter(self) -> str | None:
+        """The revision that writes the program; None where it is from elsewhere."""
+        return None if self.program else self.cells[0].exporter
+
+    @property
     def label(self) -> str:
         """Words for the progress line, such as ``tiny fp32 xnnpack encode @ v1.4.1``."""
         cell = self.cells[0]
-        where = cell.exporter if cell.runtime in (None, cell.exporter) else self._crossing
+        where = " on ".join(dict.fromkeys(filter(None, (self.exporter, cell.runtime))))
         again = f" #{self.repeat + 1}" if self.repeat else ""
-        words = [cell.model, cell.precision, cell.backend, cell.method]
+        words = filter(None, (cell.model, cell.precision, cell.backend, cell.method))
         return f"{' '.join(words)} @ {where}{again}"
-
-    @property
-    def _crossing(self) -> str:
-        return f"{self.cells[0].exporter} on {self.cells[0].runtime}"
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,7 @@ class Plan:
         need: dict[str, None] = {}
         for job in self.jobs:
             if not job.unsupported:
-                need[job.cells[0].exporter] = None
-                need[job.revision] = None
+                need |= dict.fromkeys(filter(None, (job.exporter, job.revision)))
         return list(need)
 
 
@@ -119,7 +122,7 @@ def make_plan(request: Request, host: str) -> Plan:
     Order: program by program (exporter, model, precision, backend), each exported first, then
     run by each runtime. Repeats of one job stand side by side, never in one process.
     """
-    jobs: list[Job] = []
+    jobs = [job for choice in request.choices for job in _given_jobs(request, choice)]
     for exporter, choice in product(request.exporters, request.choices):
         if "export" in request.methods:
             jobs.extend(_export_jobs(request, choice, exporter))
@@ -160,7 +163,7 @@ def _export_jobs(request: Request, choice: Choice, exporter: str) -> Iterator[Jo
             repeat,
             digest([exporter, request.allocator, content]),
             content,
-            _no_recipe(choice),
+            unsupported=_no_recipe(choice),
         )
 
 
@@ -196,8 +199,33 @@ def _run_jobs(
             repeat,
             digest([exporter, request.allocator, export]),
             content,
-            _no_recipe(choice) or _cannot_run(choice, host),
+            unsupported=_no_recipe(choice) or _cannot_run(choice, host),
         )
+
+
+def _given_jobs(request: Request, choice: Choice) -> Iterator[Job]:
+    """Lay out the runs of a program from elsewhere; none where the choice has none."""
+    if choice.given is None:
+        return
+    program = choice.given.program
+    for runtime, (method, inputs) in product(request.runtimes or (), choice.given.inputs.items()):
+        content = {
+            "task": "run",
+            "method": method,
+            "marks": sorted({1, *request.iterations}),
+            "load_mode": choice.runner["load_mode"],
+            "pte_sha256": program.sha256,
+            "inputs": inputs,
+            "backends": choice.given.backends(method),
+            "seed": request.seed,
+        }
+        cells = tuple(
+            _cell(request, choice, method, count, None, EXPORTER, runtime, content)
+            for count in request.iterations
+        )
+        cannot = inputs if isinstance(inputs, str) else None
+        for repeat in range(request.repeats):
+            yield Job("run", cells, repeat, program.sha256, content, program, cannot)
 
 
 def _cell(

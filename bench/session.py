@@ -46,7 +46,7 @@ def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) 
     if folder and folder.read("cells") != [cell.key for cell in plan.cells]:
         raise RequestError(
             f"run {folder.id}: its request no longer means the cells it was begun with "
-            "(conf/ or et-peak changed since): start it anew"
+            "(conf/, et-peak or the file of pte= changed since): start it anew"
         )
     known = _history(request.out)
     if dry:

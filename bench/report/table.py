@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table
 
+from bench.pte import EXPORTER
 from bench.results.tables import IDENTITY, in_order
 from bench.values import format_mb, format_seconds
 
@@ -119,7 +120,10 @@ def caption(summary: Summary) -> str:
     found = dict(summary.constant)
     exporter, runtime = found.pop("exporter", ""), found.pop("runtime", "")
     revision = exporter if runtime in ("", exporter) else f"exporter {exporter}, runtime {runtime}"
+    if exporter == EXPORTER:
+        revision = runtime
     words = [found.pop(axis, "") for axis in ("model", "precision", "backend")]
+    words += ["exported elsewhere"] if exporter == EXPORTER else []
     head = " ".join(filter(None, [*words, revision and f"@ {revision}"]))
     rest = [f"{axis} {value}" for axis, value in found.items()]
     return ", ".join(filter(None, [head, *rest]))
@@ -179,7 +183,7 @@ class _Cell:
     @property
     def nodes(self) -> str:
         inside, outside = self.text("delegated_nodes"), self.text("undelegated_nodes")
-        return f"{inside}/{outside}" if inside else ""
+        return f"{inside or '?'}/{outside}" if outside else ""
 
 
 _LEGEND = {
@@ -217,7 +221,8 @@ def _reasons(table: pd.DataFrame) -> list[str]:
     lines = []
     for (status, reason), group in bad.groupby(["status", "reason"], sort=False):
         names = dict.fromkeys(
-            f"{r.model} {r.precision} {r.backend} {r.method}" for r in group.itertuples()
+            " ".join(filter(None, map(_text, (r.model, r.precision, r.backend, r.method))))
+            for r in group.itertuples()
         )
         lines.append(f"{status}: {reason}  [{', '.join(names)}]")
     return lines

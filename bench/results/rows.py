@@ -132,9 +132,11 @@ def _delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any
     """Return the delegation of one method, or of all together for the export."""
     methods: Mapping[str, Mapping[str, Any]] = program.get("methods") or {}
     chosen = [m for name, m in methods.items() if method in (None, name)]
-    row: dict[str, Any] = {"pte_bytes": program.get("pte_bytes")}
+    row: dict[str, Any] = {key: program.get(key) for key in ("pte_bytes", "pte_sha256")}
     for key in ("delegates", "delegated_nodes", "undelegated_nodes", "planned_bytes"):
-        row[key] = sum(m[key] for m in chosen) if chosen else None
+        # Of a program from elsewhere the nodes inside delegates are not known.
+        known = [m[key] for m in chosen if m.get(key) is not None]
+        row[key] = sum(known) if known else None
     ops: dict[str, int] = {}
     for m in chosen:
         for name, count in m["undelegated_ops"].items():

@@ -28,8 +28,8 @@ class Column:
 
 
 MEASUREMENTS = (
-    Column("model", "string", "model of conf/model"),
-    Column("precision", "string", "precision asked for"),
+    Column("model", "string", "model of conf/model; or the name of the file, by pte="),
+    Column("precision", "string", "precision asked for; unknown of a program from elsewhere"),
     Column("backend", "string", "delegate the program was lowered to"),
     Column("method", "string", "export, or the method run"),
     Column("iterations", "Int64", "executions in this process so far; empty for an export"),
@@ -37,7 +37,7 @@ MEASUREMENTS = (
     Column("max_tokens", "Int64", "length of the decoder's static KV cache"),
     Column("seed", "Int64", "of the weights and the inputs"),
     Column("runner", "string", "what executed the program"),
-    Column("exporter", "string", "revision that wrote the program"),
+    Column("exporter", "string", "revision that wrote the program; or `elsewhere`, by pte="),
     Column("exporter_sha", "string", "its commit"),
     Column("runtime", "string", "revision that ran the program; empty for an export"),
     Column("runtime_sha", "string", "its commit"),
@@ -62,6 +62,7 @@ MEASUREMENTS = (
     Column("total_s", "float64", "seconds from start to end of the process"),
     Column("exec_median_s", "float64", "median seconds of the executions so far"),
     Column("pte_bytes", "Int64", "size of the program file"),
+    Column("pte_sha256", "string", "hash of the program file"),
     Column("planned_bytes", "Int64", "memory-planned buffers: of this method, or of all (export)"),
     Column("delegates", "Int64", "delegate calls: of this method, or of all (export)"),
     Column("delegated_nodes", "Int64", "graph nodes inside delegates"),

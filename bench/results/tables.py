@@ -79,7 +79,8 @@ def in_order(table: pd.DataFrame) -> pd.DataFrame:
 
     def keys(column: pd.Series[Any]) -> pd.Series[Any]:
         if column.name in ("model", "precision", "backend", "method"):
-            return column.map(lambda v: (rank.get(v, len(rank)), v))
+            named = column.fillna("")
+            return named.map(lambda v: (rank.get(v, len(rank)), v))
         return column
 
     return table.sort_values(list(_SORT), key=keys, na_position="first", kind="stable").reset_index(

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from et_worker.failures import UnsupportedError, WorkerError
-from et_worker.runtime import load_method, load_program, missing_backends
+from et_worker.runtime import load_method, load_program, named_backends
 
 
 @pytest.fixture
@@ -31,13 +31,19 @@ class Program:
 
 
 def test_backends_that_a_program_needs(mlx_program: Path) -> None:
-    assert missing_backends(mlx_program, {"XnnpackBackend"}) == ["MLXBackend"]
-    assert missing_backends(mlx_program, {"XnnpackBackend", "MLXBackend"}) == []
+    assert named_backends(mlx_program) == ["MLXBackend", "XnnpackBackend"]
 
 
 def test_a_missing_backend_is_unsupported_and_named(mlx_program: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"needs MLXBackend, which .* macOS"):
         load_method(extension("XnnpackBackend"), Program(), "encode", mlx_program)
+
+
+def test_the_backends_that_a_program_is_known_to_need_are_not_guessed(mlx_program: Path) -> None:
+    with pytest.raises(UnsupportedError, match="needs QnnBackend, which"):
+        load_method(extension(), Program(), "encode", mlx_program, ["QnnBackend"])
+    with pytest.raises(RuntimeError, match="0x20"):
+        load_method(extension(), Program(), "encode", mlx_program, [])
 
 
 def test_a_failure_with_every_backend_there_is_the_runtimes_own(mlx_program: Path) -> None:

@@ -11,34 +11,40 @@ WHISPER_MIN_SAMPLES = 401  # torch.stft's reflection needs more than half a wind
 
 @dataclass(frozen=True)
 class InputSpec:
-    """One input tensor.
+    """One input: a tensor, or a plain value.
 
     Attributes:
         name: of the method's argument.
-        dtype: a torch dtype's name.
+        dtype: a torch dtype's name; of a plain value its type's.
         shape: in elements.
         fill: ``normal`` (mean 0, standard deviation ``scale``), ``integers`` (uniform in
-            ``[0, high)``) or ``range`` (0, 1, 2, ...).
+            ``[0, high)``), ``range`` (0, 1, 2, ...), ``zeros``, or ``value`` (no tensor).
         scale: of ``normal``.
         high: of ``integers``.
+        value: of ``value``.
 
     """
 
     name: str
     dtype: str
-    shape: tuple[int, ...]
-    fill: str
+    shape: tuple[int, ...] = ()
+    fill: str = "normal"
     scale: float = 1.0
     high: int = 0
+    value: Any = None
 
 
 def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:
     """Return the inputs of the request's method, in the order of its arguments.
 
+    They are those of the request, where it names a program from elsewhere; else the family's.
+
     Raises:
         ValueError: an unknown family or method, or a size it can't take.
 
     """
+    if "inputs" in request:
+        return [InputSpec(**{**each, "shape": tuple(each["shape"])}) for each in request["inputs"]]
     model, method = request["model"], request["method"]
     if model["family"] != "whisper":
         raise ValueError(f"unknown model family {model['family']!r}")
@@ -63,17 +69,22 @@ def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:
 
 
 def make_inputs(specs: list[InputSpec], seed: int) -> list[Any]:
-    """Return the tensors; the same seed gives the same values, whatever else drew numbers."""
+    """Return the inputs; the same seed gives the same values, whatever else drew numbers."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
     made = []
     for spec in specs:
+        if spec.fill == "value":
+            made.append(spec.value)
+            continue
         dtype = getattr(torch, spec.dtype)
         if spec.fill == "normal":
             tensor = torch.randn(spec.shape, generator=generator, dtype=dtype).mul_(spec.scale)
         elif spec.fill == "integers":
             tensor = torch.randint(spec.high, spec.shape, generator=generator, dtype=dtype)
+        elif spec.fill == "zeros":
+            tensor = torch.zeros(spec.shape, dtype=dtype)
         else:
             tensor = torch.arange(spec.shape[0], dtype=dtype)
         made.append(tensor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,17 @@ def load_program(extension: Any, path: Path, mode: str) -> tuple[Any, bytes | No
     return extension._load_program(str(path)), None
 
 
-def load_method(extension: Any, program: Any, name: str, path: Path) -> Any:
+def load_method(
+    extension: Any, program: Any, name: str, path: Path, backends: Sequence[str] | None = None
+) -> Any:
     """Load a method.
+
+    Args:
+        extension: see :func:`load_extension`.
+        program: see :func:`load_program`.
+        name: of the method.
+        path: of the program.
+        backends: ids that the program names; None to look for those we know of in the file.
 
     Raises:
         UnsupportedError: the program needs a backend that this runtime lacks.
@@ -66,7 +76,9 @@ def load_method(extension: Any, program: Any, name: str, path: Path) -> Any:
     try:
         return program.load_method(name)
     except RuntimeError as error:
-        missing = missing_backends(path, set(extension._get_registered_backend_names()))
+        registered = set(extension._get_registered_backend_names())
+        named = backends if backends is not None else named_backends(path)
+        missing = [each for each in named if each not in registered]
         if missing:
             raise UnsupportedError(
                 f"the program needs {', '.join(missing)}, which this host's runtime lacks "
@@ -77,11 +89,7 @@ def load_method(extension: Any, program: Any, name: str, path: Path) -> Any:
         raise
 
 
-def missing_backends(path: Path, registered: set[str]) -> list[str]:
-    """Return the known backend ids that the file names and ``registered`` lacks."""
+def named_backends(path: Path) -> list[str]:
+    """Return the known backend ids that the file names."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return [
-            name
-            for name in _BACKEND_IDS
-            if name not in registered and data.find(name.encode()) >= 0
-        ]
+        return [name for name in _BACKEND_IDS if data.find(name.encode()) >= 0]
