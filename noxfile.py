@@ -55,6 +55,13 @@ def env(session: nox.Session) -> None:
 
 
 @nox.session
+def relevant(session: nox.Session) -> None:
+    """Commits that can have changed what a run measured: `nox -s relevant -- A..B run=ID`."""
+    install(session)
+    session.run("python", "-m", "bench.revision", *session.posargs)
+
+
+@nox.session
 def publish(session: nox.Session) -> None:
     """Write runs as a table for git: `nox -s publish -- NAME [RUN ...]` makes results/NAME.csv."""
     install(session)

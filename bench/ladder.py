@@ -58,8 +58,6 @@ class Means:
     nightly: Nightly | None = None
     no_nightly: str = "no nightly_index is configured"
     """Why there is none, where there is none."""
-    native: bool = False
-    """Whether the native code of this very revision is the question."""
     hold: tuple[str, str] | None = None
     """A release with its torch, to be held constant over a crossing; see :func:`torch_to_hold`."""
 
@@ -99,7 +97,7 @@ def choose(subject: Subject, needs: Needs, means: Means) -> Choice:
 
     """
     if means.rung == "source":
-        return _source(subject, "asked for")
+        return _source(subject)
     if subject.kind == "release":
         return _release(subject, needs, means)
     if means.rung == "wheel":
@@ -108,11 +106,9 @@ def choose(subject: Subject, needs: Needs, means: Means) -> Choice:
         )
     if means.rung == "nightly" and means.nightly is None:
         raise RequestError(f"rung: there is no nightly for {subject.name}: {means.no_nightly}")
-    native = means.native or needs == "run"
-    if means.nightly and means.rung != "overlay" and (native or means.rung == "nightly"):
+    asked = needs == "run" or means.rung == "nightly"
+    if means.nightly and means.rung != "overlay" and asked:
         return _nightly(subject, means.nightly)
-    if means.native and means.rung == "auto":
-        return _source(subject, f"its native code is the question, and {means.no_nightly}")
     bases = (means.base,) if means.base else means.bases[:_MOST_BASES]
     if not bases:
         raise RequestError(f"base: no release is known to lay {subject.name} over: give base=")
@@ -167,7 +163,7 @@ def _nightly(subject: Subject, nightly: Nightly) -> Choice:
     return Choice("overlay", why, (nightly.version,), over_nightly=True)
 
 
-def _source(subject: Subject, why: str) -> Choice:
+def _source(subject: Subject) -> Choice:
     if subject.kind == "working_tree":
         raise RequestError(
             f"rung: a source build takes a commit, and {subject.name} is a working tree: commit "
@@ -177,7 +173,7 @@ def _source(subject: Subject, why: str) -> Choice:
         raise RequestError(
             f"rung: a source build of {subject.name} needs repo=PATH, a clone of ExecuTorch"
         )
-    return Choice("source", f"built from source: {why}")
+    return Choice("source", "built from source: asked for")
 
 
 def order_bases(known: Sequence[str], nearest: str | None) -> tuple[str, ...]:

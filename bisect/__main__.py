@@ -13,7 +13,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ("hydra", "pandas", "git", "psutil", "rich", "filelock", "platformdirs", "packaging")
+NEEDED = (
+    *("hydra", "pandas", "git", "psutil", "rich", "filelock", "platformdirs", "packaging"),
+    "flatbuffers",
+)
 
 
 def main(argv: list[str]) -> int:

@@ -20,7 +20,6 @@ from bisect.ranges import (
     name_all,
     release_range,
 )
-from bisect.relevance import files_read, relevant
 from bisect.request import BisectRequest
 from bisect.sides import Crossing, Side, effects, side_to_search
 from bisect.verdict import Context, as_json, as_markdown
@@ -40,6 +39,7 @@ from bench.measurer import Measurer
 from bench.repository import Repository
 from bench.results.record import RunFolder
 from bench.revision import Revisions
+from bench.revision.relevance import files_read, relevant
 
 _BASE = default_commit()
 """Base of release exporters where none is asked for: its torch is the one to hold still."""

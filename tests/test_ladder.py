@@ -65,12 +65,6 @@ def test_a_nightly_answers_for_native_code():
     assert rungs(TREE, nightly=exact, rung="nightly") == [("overlay", exact.version)] * 2
 
 
-def test_native_code_in_question_is_built_where_there_is_no_nightly():
-    assert rungs(COMMIT, native=True) == [("source", None)] * 2
-    assert rungs(COMMIT, native=True, nightly=Nightly("n", SHA)) == [("nightly", "n")] * 2
-    assert "no nightly_index is configured" in choose(COMMIT, "run", Means(native=True)).why
-
-
 def test_source_where_asked():
     assert rungs(COMMIT, rung="source") == [("source", None)] * 2
     assert rungs(release("1.4.1", sha=SHA), rung="source") == [("source", None)] * 2

@@ -44,6 +44,7 @@ _COPIES = {
     ),
     f"{_BUNDLED}schema/scalar_type.fbs": f"{_BUNDLED}serialize/scalar_type.fbs",
 }
+_COPIED_FROM = {place: source for source, place in _COPIES.items()}
 _LINK_DEPTH = 4
 """How many links may lead on to another before they are taken for a circle."""
 
@@ -92,6 +93,13 @@ def is_compiled(path: str) -> bool:
 def is_mlx_generated(path: str) -> bool:
     """Tell whether MLX's generator makes this file of the package."""
     return path.startswith(_MLX_GENERATED)
+
+
+def sources_of(path: str) -> tuple[str, ...]:
+    """Name the files of the repository that decide this file of the package."""
+    if is_mlx_generated(path):
+        return (MLX_GENERATOR, MLX_SCHEMA)
+    return (_COPIED_FROM.get(path, path),)
 
 
 def mlx_key(files: Mapping[str, str]) -> str | None:

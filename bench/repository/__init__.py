@@ -12,7 +12,6 @@ from bench.repository.history import (
     is_ancestor,
     nightly_source,
     paths_changed,
-    touching,
 )
 from bench.repository.names import NotFoundError, Repository, check_name
 from bench.repository.opening import OFFICIAL, open_repository
@@ -32,5 +31,4 @@ __all__ = [
     "nightly_source",
     "open_repository",
     "paths_changed",
-    "touching",
 ]

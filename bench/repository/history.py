@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -89,12 +88,6 @@ def branch_point(repository: Repository, release: str) -> str | None:
     return _merge_base(repository, f"{tag}^{{commit}}", repository.main())
 
 
-def distance(repository: Repository, older: str, newer: str) -> int:
-    """Count the first-parent commits from ``older`` to ``newer``."""
-    words = ("--count", "--first-parent", "--end-of-options", f"{older}..{newer}")
-    return int(repository.git("rev-list", *words))
-
-
 def paths_changed(repository: Repository, start: str, end: str) -> dict[str, tuple[str, ...]]:
     """Give the paths that each first-parent commit after ``start`` changed, oldest first."""
     words = ("log", "--reverse", *_FILES, "--format=commit:%H", "--end-of-options")
@@ -109,14 +102,6 @@ def paths_changed(repository: Repository, start: str, end: str) -> dict[str, tup
         elif word:
             changes[sha].append(word)
     return {sha: tuple(paths) for sha, paths in changes.items()}
-
-
-def touching(changes: Mapping[str, Collection[str]], paths: Collection[str]) -> list[str]:
-    """Give the commits that change any of ``paths``, in their order; a folder holds its files."""
-    wanted = {path.rstrip("/") for path in paths}
-    return [
-        sha for sha, files in changes.items() if any(wanted & _with_parents(file) for file in files)
-    ]
 
 
 def nightly_source(repository: Repository, sha: str) -> str | None:
@@ -139,8 +124,3 @@ def _merge_base(repository: Repository, one: str, other: str) -> str:
             f"{repository.shallow()}"
         )
     return output.split()[0]
-
-
-def _with_parents(path: str) -> set[str]:
-    parts = path.split("/")
-    return {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}

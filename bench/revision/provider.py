@@ -71,8 +71,6 @@ class Provider:
         self.store = store
         self.origin = origin
         self.say = say
-        self.native = False
-        """Whether the native code of the very commit is the question: no base will do then."""
         self._runtimes: Sequence[Subject] = ()
         self._modules: tuple[str, ...] = (_FIRST,)
         self._proven: set[tuple[str, str | None]] = set()
@@ -108,11 +106,11 @@ class Provider:
 
         """
         subject = revision.subject
-        means = Means(self.origin.rung, self.origin.base, native=self.native)
+        means = Means(self.origin.rung, self.origin.base)
         if revision.kind == "release":
             held = torch_to_hold(subject, self._runtimes)
             return choose(subject, needs, replace(means, hold=held))
-        wanted = needs == "run" or self.native or self.origin.rung == "nightly"
+        wanted = needs == "run" or self.origin.rung == "nightly"
         if wanted and self._index and self.origin.rung not in ("overlay", "source"):
             nightly = self._nightly(revision, self._index)
             none = f"{self.origin.nightly_index} has no nightly below it of its day"
