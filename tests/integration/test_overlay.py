@@ -5,6 +5,7 @@ import hashlib
 import shutil
 import subprocess
 from base64 import urlsafe_b64encode
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -13,6 +14,7 @@ from bench.environment.inventory import package_of
 from bench.environment.overlay_plan import NATIVE
 from bench.environment.wheel import site_packages
 from tests.environment.overlays import git, read_version
+from tests.integration.conftest import SMALL, read_raw
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +99,48 @@ def test_native_folders_are_the_bases_own_files(environment, overlaid):
     assert native
     for path in native:
         assert (base / path).stat().st_ino == (found / path).stat().st_ino
+
+
+BROKEN = """
+
+def _told(self, *args, **kwargs):
+    raise RuntimeError("edit {number}")
+
+
+XnnpackPartitioner.__init__ = _told
+"""
+PARTITIONER = "backends/xnnpack/partition/xnnpack_partitioner.py"
+
+
+def test_an_edited_working_tree_is_measured_anew_and_built_once_by_two(
+    environment, repository, bench, tmp_path
+):
+    """What was edited says so in the reason of a failure: no stale code is run."""
+    before = checked(environment)
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", "--shared", str(repository), str(clone))
+    git(clone, "rm", "--quiet", "exir/delegate.pyi")
+    original = (clone / PARTITIONER).read_text()
+
+    def measure(out):
+        words = ("base=1.4.1", "backend=xnnpack", "method=export", *SMALL, f"out={tmp_path / out}")
+        done = bench(f"commit={clone}", *words)
+        assert done.returncode == 3, done.stdout + done.stderr
+        (raw,) = (tmp_path / out).glob("*/raw.jsonl")
+        (record,) = read_raw(raw.parent)
+        return record["build_key"], record["reason"], done.stdout.count("laying the Python")
+
+    keys = []
+    for number in range(2):
+        (clone / PARTITIONER).write_text(original + BROKEN.format(number=number))
+        with ThreadPoolExecutor() as both:
+            first, second = both.map(measure, (f"a{number}", f"b{number}"))
+        assert first[:2] == second[:2]
+        assert first[1] == f"import: RuntimeError: edit {number}"
+        assert first[2] + second[2] == 1
+        keys.append(first[0])
+    assert keys[0] != keys[1]
+    for key in keys:
+        (built,) = environment.root.parent.glob(f"overlay-*-{key}")
+        assert not (built / "tree" / "executorch" / "exir" / "delegate.pyi").exists()
+    assert checked(environment) == before
