@@ -123,7 +123,8 @@ def make_plan(request: Request, host: str) -> Plan:
     run by each runtime. Repeats of one job stand side by side, never in one process.
     """
     jobs = [job for choice in request.choices for job in _given_jobs(request, choice)]
-    for exporter, choice in product(request.exporters, request.choices):
+    exported = [choice for choice in request.choices if choice.given is None]
+    for exporter, choice in product(request.exporters, exported):
         if "export" in request.methods:
             jobs.extend(_export_jobs(request, choice, exporter))
         runtimes = request.runtimes or (exporter,)

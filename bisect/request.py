@@ -122,6 +122,8 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         key, equals, value = word.partition("=")
         if key in ("method", "commit", "exporter"):
             raise RequestError(f"{key}: the metric and good=/bad= decide it")
+        if key in ("pte", "inputs"):
+            raise RequestError(f"{key}: of nox -s bench only: a bisection exports its programs")
         if key == "resume":
             raise RequestError("resume: goes first and alone: python -m bisect resume=ID")
         if key == "out":

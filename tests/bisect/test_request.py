@@ -39,6 +39,7 @@ def test_the_command_line_goes_before_the_defaults() -> None:
         (["floor=lots"], "floor: 'lots' is not a size"),
         (["method=decode"], "method: the metric and good=/bad= decide it"),
         (["commit=v1.2.0"], "commit: the metric and good=/bad= decide it"),
+        (["pte=x.pte"], "pte: of nox -s bench only"),
         (["resume=latest"], "resume: goes first and alone"),
         (["out=x"], "out: not of a bisection"),
         (["runtime=v1.4.1,v1.5.1"], "runtime: a bisection holds one runtime still"),
