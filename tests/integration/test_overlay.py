@@ -130,15 +130,19 @@ def test_an_edited_working_tree_is_measured_anew_and_built_once_by_two(
         (record,) = read_raw(raw.parent)
         return record["build_key"], record["reason"], done.stdout.count("laying the Python")
 
-    keys = []
-    for number in range(2):
+    def edit(number):
         (clone / PARTITIONER).write_text(original + BROKEN.format(number=number))
-        with ThreadPoolExecutor() as both:
-            first, second = both.map(measure, (f"a{number}", f"b{number}"))
-        assert first[:2] == second[:2]
-        assert first[1] == f"import: RuntimeError: edit {number}"
-        assert first[2] + second[2] == 1
-        keys.append(first[0])
+
+    edit(1)
+    key, reason, _ = measure("alone")
+    assert reason == "import: RuntimeError: edit 1"
+    edit(2)
+    with ThreadPoolExecutor() as both:
+        first, second = both.map(measure, ("one", "other"))
+    assert first[:2] == second[:2]
+    assert first[1] == "import: RuntimeError: edit 2"
+    assert first[2] + second[2] == 1
+    keys = key, first[0]
     assert keys[0] != keys[1]
     for key in keys:
         (built,) = environment.root.parent.glob(f"overlay-*-{key}")
