@@ -339,6 +339,7 @@ def composed(request: Request) -> str:
                 part: dict(getattr(choice, part))
                 for part in ("model", "precision", "backend", "runner")
             }
+            | (choice.given.described if choice.given else {})
             for choice in request.choices
         ],
         "method": list(request.methods),

@@ -16,6 +16,7 @@ COMMANDS = {
     "bench.results": "pandas",
     "bench.report.readme": "pandas",
     "bench.perf": "hydra",
+    "bench.revision": "psutil",
     "bisect": "rich",
 }
 

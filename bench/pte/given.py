@@ -27,6 +27,15 @@ class Given:
     inputs: Mapping[str, list[dict[str, Any]] | str]
     """By method what the worker makes its inputs from, or why it can't."""
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """Say which file it is, and what each of its methods is fed."""
+        return {
+            "pte": str(self.program.path),
+            "pte_sha256": self.program.sha256,
+            "inputs": dict(self.inputs),
+        }
+
     def backends(self, method: str) -> list[str]:
         """Return the ids of the backends that a method is delegated to."""
         found = self.program.method(method)
