@@ -233,3 +233,17 @@ run_worker(Path(sys.executable), {{"task": "sleep"}}, env=dict(os.environ),
     while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_operators_that_a_runtime_lacks_are_named_once_each() -> None:
+    error = {"event": "error", "kind": "exception", "reason": "error: 0x14"}
+    log = "".join(f"[method.cpp:822] Missing operator: [{n}] a::b{n % 2}.out\n" for n in range(4))
+    loading = [{"event": "enter", "phase": "load_method"}, error]
+    found = judge(1, loading, None, Limits(1, None), log)
+    assert found == (
+        "unsupported",
+        "the program needs operators that this runtime lacks: a::b0.out, a::b1.out",
+    )
+    # Of an export, whose log may say anything, it says nothing.
+    lowering = [{"event": "enter", "phase": "lower"}, error]
+    assert judge(1, lowering, None, Limits(1, None), log) == ("failed", "error: 0x14")

@@ -1,6 +1,7 @@
 """One measurement through all its parts, with real processes for workers."""
 
 import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from bench.programs import ProgramStore
 from bench.results.record import RunFolder
 from tests.disks import files_of_at_most, small_disk
 from tests.workers import Silent, Workers
+
+SMALL = Path(__file__).parent / "pte" / "small.pte"
 
 
 @pytest.fixture
@@ -86,6 +89,25 @@ def test_each_side_has_its_own_environment(measurer: Measurer, workers: Workers)
     record = measurer.measure(job)
     assert record["status"] == "untestable"
     assert record["exporter_build_key"]  # what is known of the other side is said
+
+
+def test_a_program_from_elsewhere_is_run_where_it_lies_and_not_when_it_changed(
+    measurer: Measurer, workers: Workers, tmp_path: Path
+) -> None:
+    program = tmp_path / "mine.pte"
+    shutil.copy(SMALL, program)
+    (job,) = make_plan(load([f"pte={program}", "method=encode"]), "linux-x86_64").jobs
+    record = measurer.measure(job)
+    assert record["status"] == "ok"
+    assert record["program"]["pte_bytes"] == program.stat().st_size
+    assert "exporter_build_key" not in record
+    assert (workers.asked, workers.started) == ([("v1.4.1", "run")], ["encode"])
+    assert not list(measurer.programs.root.glob("*.pte"))
+    program.write_bytes(program.read_bytes() + b"\0")
+    record = measurer.measure(job)
+    assert record["status"] == "failed"
+    assert "mine.pte has changed: it was" in record["reason"]
+    assert workers.started == ["encode"]
 
 
 def test_what_this_host_cannot_do_asks_for_nothing(measurer: Measurer, workers: Workers) -> None:
