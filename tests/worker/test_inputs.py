@@ -34,3 +34,14 @@ def test_decode_takes_tokens_their_positions_and_what_encode_gave() -> None:
 def test_what_cannot_be_made_is_refused(bad: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         input_specs(bad)
+
+
+def test_a_program_from_elsewhere_says_its_inputs_itself() -> None:
+    told = [
+        {"name": "0", "dtype": "int64", "shape": [1, 8], "fill": "zeros"},
+        {"name": "1", "dtype": "bool", "shape": [], "fill": "value", "value": True},
+    ]
+    assert input_specs({"inputs": told, "method": "forward"}) == [
+        InputSpec("0", "int64", (1, 8), "zeros"),
+        InputSpec("1", "bool", (), "value", value=True),
+    ]
