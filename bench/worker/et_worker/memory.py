@@ -1,9 +1,10 @@
-"""Resident memory of the process itself, from the kernel. Everything in bytes.
+"""Memory of the process itself, from the kernel. Everything in bytes.
 
-On Linux the high-water mark is ``VmHWM`` of ``/proc/self/status`` and can be reset by writing
-``5`` to ``/proc/self/clear_refs`` (proc(5)). It misses nothing, where a sampling thread misses
-short spikes. Elsewhere ``getrusage`` is what the standard library has: ``ru_maxrss`` can't be
-reset, so there the peak of a phase is the peak of the process so far.
+On Linux it is the RSS. Its high-water mark is ``VmHWM`` of ``/proc/self/status`` and can be reset
+by writing ``5`` to ``/proc/self/clear_refs`` (proc(5)). It misses nothing, where a sampling thread
+misses short spikes. On macOS it is the physical footprint (:mod:`et_worker.footprint`), with the
+peak of an interval that can be reset too. Elsewhere ``getrusage`` is what the standard library
+has: ``ru_maxrss`` can't be reset, so there the peak of a phase is the peak of the process so far.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import re
 import resource
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+from et_worker import footprint
 
 _STATUS = Path("/proc/self/status")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
@@ -24,8 +28,9 @@ class Memory:
     """One reading.
 
     Attributes:
-        rss_bytes: resident now (off Linux: the peak, for want of better).
-        peak_bytes: highest resident since the last reset that worked.
+        rss_bytes: resident now; on macOS the physical footprint; elsewhere the peak, for want of
+            better.
+        peak_bytes: its highest value since the last reset that worked.
         locked_bytes: locked in memory now (``VmLck``; 0 off Linux).
 
     """
@@ -45,6 +50,10 @@ def parse_status(text: str) -> dict[str, int]:
 
 def sample() -> Memory:
     """Read this process's memory."""
+    if _has_footprint():
+        now = footprint.read()
+        peak = now.interval_peak_bytes if _resets() else now.lifetime_peak_bytes
+        return Memory(now.footprint_bytes, max(peak, now.footprint_bytes), 0)
     fields = _status()
     if "VmHWM" in fields:
         # VmRSS is counted per CPU and may lag behind VmHWM or run ahead of it by some pages.
@@ -55,7 +64,9 @@ def sample() -> Memory:
 
 
 def reset_peak() -> bool:
-    """Set the high-water mark to what is resident now; False where that is impossible."""
+    """Set the high-water mark to what is taken now; False where that is impossible."""
+    if _has_footprint():
+        return _resets() and footprint.begin_interval()
     try:
         _CLEAR_REFS.write_text("5")
     except OSError:
@@ -67,13 +78,34 @@ def peak_source() -> str:
     """Say what a phase's ``peak_bytes`` is.
 
     Returns:
-        ``VmHWM`` (of that phase alone), ``VmHWM-cumulative`` or ``ru_maxrss`` (both: of the
-        process so far, as nothing resets them). Resets the mark to find out.
+        ``VmHWM`` or ``phys_footprint`` (of that phase alone), the same with ``-cumulative``, or
+        ``ru_maxrss`` (these: of the process so far, as nothing resets them). Resets the mark to
+        find out.
 
     """
+    if _has_footprint():
+        return "phys_footprint" if _resets() else "phys_footprint-cumulative"
     if reset_peak():
         return "VmHWM"
     return "VmHWM-cumulative" if "VmHWM" in _status() else "ru_maxrss"
+
+
+@cache
+def _has_footprint() -> bool:
+    """Tell whether this is macOS, with the layout that we know; checked once, by taking memory."""
+    if sys.platform != "darwin":
+        return False
+    try:
+        footprint.check_layout()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@cache
+def _resets() -> bool:
+    """Tell whether an interval can be begun, and has a peak of its own then."""
+    return footprint.begin_interval() and footprint.read().interval_peak_bytes > 0
 
 
 def _status() -> dict[str, int]:
