@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from bench import machine
 from bench.config import Limits
 from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
+from bench.environment.native import NoRunnerError, native_runner
 from bench.errors import BuildError
 from bench.ladder import Needs
 from bench.measure import WORKER_ROOT, Outcome, run_worker
@@ -124,7 +125,11 @@ class Measurer:
                 program = self._program(job, exporter)
             except _NoProgramError as error:
                 return record | {"status": error.status, "reason": f"no program to run: {error}"}
-            outcome = self._start(job, environment, program.path)
+            try:
+                runner = _bare_runner(job, environment)
+            except NoRunnerError as error:
+                return record | {"status": "unsupported", "reason": str(error)}
+            outcome = self._start(job, environment, program.path, runner)
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
@@ -161,7 +166,13 @@ class Measurer:
         finally:
             pte.unlink(missing_ok=True)
 
-    def _start(self, job: Job, environment: Environment, program: Path) -> Outcome:
+    def _start(
+        self,
+        job: Job,
+        environment: Environment,
+        program: Path,
+        more: Mapping[str, str] | None = None,
+    ) -> Outcome:
         """Run the worker of a job.
 
         Raises:
@@ -176,7 +187,7 @@ class Measurer:
         try:
             outcome = run_worker(
                 environment.python,
-                {**job.request, "program": str(program)},
+                {**job.request, "program": str(program), **(more or {})},
                 env=env | _ALLOCATOR[job.cells[0].allocator],
                 folder=scratch,
                 limits=self.limits,
@@ -210,3 +221,10 @@ class Measurer:
 def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]:
     """Return some fields of what a record is about, under their own names."""
     return {name: getattr(about, name) for name in fields}
+
+
+def _bare_runner(job: Job, environment: Environment) -> dict[str, str]:
+    """Return what the worker is told of the bare runner; nothing where Python runs the program."""
+    if job.cells[0].runner != "native":
+        return {}
+    return {"binary": str(native_runner(environment))}

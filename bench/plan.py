@@ -38,6 +38,7 @@ class Cell:
     """Length of the decoder's static KV cache; None for a model without one."""
     seed: int
     runner: str
+    """What executes the program; empty for an export."""
     load_mode: str
     allocator: str
     exporter: str
@@ -87,7 +88,8 @@ class Job:
         cell = self.cells[0]
         where = " on ".join(dict.fromkeys(filter(None, (self.exporter, cell.runtime))))
         again = f" #{self.repeat + 1}" if self.repeat else ""
-        words = filter(None, (cell.model, cell.precision, cell.backend, cell.method))
+        runner = cell.runner if cell.runner != "python" else None
+        words = filter(None, (cell.model, cell.precision, cell.backend, cell.method, runner))
         return f"{' '.join(words)} @ {where}{again}"
 
 
@@ -132,7 +134,8 @@ def make_plan(request: Request, host: str) -> Plan:
         lengths = request.samples if "samples" in choice.model else (None,)
         for runtime, method, samples in product(runtimes, runs, lengths):
             jobs.extend(_run_jobs(request, choice, exporter, runtime, method, samples, host))
-    return Plan(tuple(jobs))
+    # An export is the same whatever is to run it: once, where runners are swept.
+    return Plan(tuple({job.key: job for job in jobs}.values()))
 
 
 def recipe_of(choice: Choice) -> Mapping[str, Any] | None:
@@ -241,7 +244,8 @@ def _cell(
 ) -> Cell:
     # `marks` is left out: asking for other iteration counts beside it makes no other cell.
     deciding = {key: value for key, value in content.items() if key != "marks"}
-    identity = [deciding, iterations, exporter, runtime, request.allocator, choice.runner["name"]]
+    runner = "" if iterations is None else choice.runner["name"]
+    identity = [deciding, iterations, exporter, runtime, request.allocator, runner]
     return Cell(
         model=choice.model["name"],
         precision=choice.precision["name"],
@@ -251,7 +255,7 @@ def _cell(
         samples=samples,
         max_tokens=request.max_tokens if "samples" in choice.model else None,
         seed=request.seed,
-        runner=choice.runner["name"],
+        runner=runner,
         load_mode="" if iterations is None else choice.runner["load_mode"],
         allocator=request.allocator,
         exporter=exporter,
@@ -270,9 +274,10 @@ def as_export(job: Job) -> Job:
             "method": "export",
             "iterations": None,
             "runtime": None,
+            "runner": "",
             "load_mode": "",
             "samples": content.get("samples"),
-            "key": digest([content, None, cell.exporter, None, cell.allocator, cell.runner]),
+            "key": digest([content, None, cell.exporter, None, cell.allocator, ""]),
         }
     )
     return Job("export", (as_export,), 0, job.export_key, content)

@@ -89,3 +89,13 @@ def test_repeats_are_processes_of_their_own() -> None:
     jobs = plan("method=encode", "repeats=3").jobs
     assert [job.repeat for job in jobs] == [0, 1, 2]
     assert len({job.cells for job in jobs}) == 1
+
+
+def test_a_program_is_exported_once_whatever_runners_it_is_for() -> None:
+    made = plan("runner=python,native", "repeats=2")
+    exports = [job for job in made.jobs if job.kind == "export"]
+    assert [job.repeat for job in exports] == [0, 1]
+    assert {cell.runner for cell in exports[0].cells} == {""}
+    runs = [job for job in made.jobs if job.kind == "run"]
+    assert {cell.runner for job in runs for cell in job.cells} == {"python", "native"}
+    assert len({job.key for job in runs}) == len(runs) == 8

@@ -31,12 +31,12 @@ class NoRunnerError(EtPeakError):
     """There can be no bare runner here; its cells are ``unsupported`` with this reason."""
 
 
-def native_runner(environment: Environment, folder: Path) -> Path:
+def native_runner(environment: Environment) -> Path:
     """Return the runner of an environment, compiling it where that was not done before.
 
     Args:
-        environment: of the revision that is to run a program.
-        folder: where runners are kept, one per environment, source and compiler.
+        environment: of the revision that is to run a program; its runner is kept, and goes, with
+            it.
 
     Raises:
         NoRunnerError: no compiler, nothing to link against, or it does not compile.
@@ -46,8 +46,9 @@ def native_runner(environment: Environment, folder: Path) -> Path:
     key = hashlib.sha256("\0".join(command).encode())
     for source in sorted(SOURCE.iterdir()):
         key.update(source.read_bytes())
-    runner = folder / f"{environment.build_key}-{key.hexdigest()[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = environment.root / "runners"
+    folder.mkdir(exist_ok=True)
+    runner = folder / f"runner-{key.hexdigest()[:12]}"
     with FileLock(folder / f".{runner.name}.lock"):
         if not runner.exists():
             partial = runner.with_name(f"{runner.name}.{os.getpid()}.partial")

@@ -1,20 +1,20 @@
 // The bare runner: loads one method of a program and executes it, with nothing else in the process.
 //
-//   runner PROGRAM METHOD EVENTS LOAD_MODE MARKS [INPUT ...]
+//   runner PROGRAM METHOD EVENTS LOAD_MODE MARKS CHECK [INPUT ...]
 //
 // EVENTS: file that JSON lines are appended to. LOAD_MODE: mmap, mlock or buffer. MARKS: such as
-// 1,5,20, executions to report after. INPUT: dtype:sizes:fill:number:key, such as
-// float32:1x1500x384:spread:2.449:77; fill is spread (values as in et_worker/values.py, number
-// times the unit), integers (below number) or range; key seeds the input. Without inputs, zeros of
-// the sizes in the method's metadata.
+// 1,5,20, executions to report after. CHECK: finite, or any where outputs may be what they will.
+// INPUT: dtype:sizes:fill:number:key, such as float32:1x1500x384:spread:2.449:77; sizes are - for
+// a scalar; fill is spread or integers (values as in et_worker/values.py, of the factor or below
+// the number), range or zeros.
 #include <executorch/extension/module/module.h>
 #include <executorch/extension/tensor/tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <map>
+#include <type_traits>
 #include <vector>
 
 #include "process.h"
@@ -78,6 +78,28 @@ uint64_t random_bits(uint64_t key, uint64_t index) {
   return z ^ (z >> 31);
 }
 
+template <typename T>
+TensorPtr filled(const std::vector<SizesType>& sizes, size_t count, const std::string& fill,
+                 double number, uint64_t key) {
+  std::vector<T> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (fill == "spread") {
+      const uint64_t bits = random_bits(key, i);
+      const double sum = static_cast<double>(bits >> 32) + static_cast<double>(bits & 0xffffffffu);
+      values[i] = static_cast<T>(static_cast<float>((sum * 0x1p-32 - 1.0) * number));
+    } else {
+      const uint64_t whole =
+          fill == "range" ? i : random_bits(key, i) % static_cast<uint64_t>(number);
+      if constexpr (std::is_integral_v<T>) {
+        values[i] = static_cast<T>(whole);
+      } else {
+        values[i] = static_cast<T>(static_cast<float>(whole));
+      }
+    }
+  }
+  return executorch::extension::make_tensor_ptr(sizes, std::move(values));
+}
+
 TensorPtr make_input(const std::string& spec) {
   const auto parts = split(spec, ':');
   if (parts.size() != 5 || !kTypes.count(parts[0])) {
@@ -85,48 +107,35 @@ TensorPtr make_input(const std::string& spec) {
   }
   std::vector<SizesType> sizes;
   size_t count = 1;
-  for (const auto& size : split(parts[1], 'x')) {
-    sizes.push_back(static_cast<SizesType>(std::strtol(size.c_str(), nullptr, 10)));
-    count *= static_cast<size_t>(sizes.back());
+  if (parts[1] != "-") {
+    for (const auto& size : split(parts[1], 'x')) {
+      sizes.push_back(static_cast<SizesType>(std::strtol(size.c_str(), nullptr, 10)));
+      count *= static_cast<size_t>(sizes.back());
+    }
   }
   const std::string& fill = parts[2];
   const double number = std::strtod(parts[3].c_str(), nullptr);
   const uint64_t key = std::strtoull(parts[4].c_str(), nullptr, 10);
   const ScalarType type = kTypes.at(parts[0]);
-  if (type == ScalarType::Float && fill == "spread") {
-    std::vector<float> values(count);
-    for (size_t i = 0; i < count; ++i) {
-      const uint64_t bits = random_bits(key, i);
-      const double sum = static_cast<double>(bits >> 32) + static_cast<double>(bits & 0xffffffffu);
-      values[i] = static_cast<float>((sum * 0x1p-32 - 1.0) * number);
-    }
-    return executorch::extension::make_tensor_ptr(sizes, std::move(values));
-  }
-  if (type == ScalarType::Long && (fill == "integers" || fill == "range")) {
-    std::vector<int64_t> values(count);
-    const auto high = static_cast<uint64_t>(number);
-    for (size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<int64_t>(fill == "range" ? i : random_bits(key, i) % high);
-    }
-    return executorch::extension::make_tensor_ptr(sizes, std::move(values));
-  }
   if (fill == "zeros") {
     return executorch::extension::zeros(sizes, type);
   }
-  fail("cannot make the input " + spec);
-}
-
-std::vector<TensorPtr> inputs_by_metadata(Module& module, const std::string& method) {
-  auto meta = module.method_meta(method);
-  check(meta.error(), "reading the metadata of " + method);
-  std::vector<TensorPtr> inputs;
-  for (size_t i = 0; i < meta->num_inputs(); ++i) {
-    auto info = meta->input_tensor_meta(i);
-    check(info.error(), "reading the metadata of input " + std::to_string(i));
-    std::vector<SizesType> sizes(info->sizes().begin(), info->sizes().end());
-    inputs.push_back(executorch::extension::zeros(sizes, info->scalar_type()));
+  switch (type) {
+    case ScalarType::Float:
+      return filled<float>(sizes, count, fill, number, key);
+    case ScalarType::Double:
+      return filled<double>(sizes, count, fill, number, key);
+    case ScalarType::Half:
+      return filled<executorch::aten::Half>(sizes, count, fill, number, key);
+    case ScalarType::BFloat16:
+      return filled<executorch::aten::BFloat16>(sizes, count, fill, number, key);
+    case ScalarType::Long:
+      return filled<int64_t>(sizes, count, fill, number, key);
+    case ScalarType::Int:
+      return filled<int32_t>(sizes, count, fill, number, key);
+    default:
+      fail("cannot make the input " + spec);
   }
-  return inputs;
 }
 
 template <typename T>
@@ -136,7 +145,8 @@ bool all_finite(const executorch::aten::Tensor& tensor) {
 }
 
 // The checksum of et_worker/outputs.py: dtype, shape and bytes of each output.
-std::string summarize(const std::string& method, const std::vector<EValue>& outputs) {
+std::string summarize(const std::string& method, const std::vector<EValue>& outputs,
+                      bool check_finite) {
   if (outputs.empty()) {
     throw Failure("output", method + " returned nothing");
   }
@@ -156,7 +166,7 @@ std::string summarize(const std::string& method, const std::vector<EValue>& outp
     const bool finite = tensor.scalar_type() == ScalarType::Float    ? all_finite<float>(tensor)
                         : tensor.scalar_type() == ScalarType::Double ? all_finite<double>(tensor)
                                                                      : true;
-    if (!finite) {
+    if (check_finite && !finite) {
       throw Failure("output", method + " output " + std::to_string(i) + " is not finite");
     }
   }
@@ -188,14 +198,10 @@ void measure(const std::vector<std::string>& words, et_peak::Events& events,
     marks.push_back(std::strtoul(mark.c_str(), nullptr, 10));
   }
   std::vector<TensorPtr> inputs;
-  for (size_t i = 5; i < words.size(); ++i) {
+  for (size_t i = 6; i < words.size(); ++i) {
     inputs.push_back(make_input(words[i]));
   }
   Module module(program, load_mode(mode));
-  if (inputs.empty()) {  // from a second look at the file, gone before the baseline
-    Module look(program, Module::LoadMode::Mmap);
-    inputs = inputs_by_metadata(look, method);
-  }
   const std::vector<EValue> values(inputs.begin(), inputs.end());
   phases.baseline(et_peak::threads());
 
@@ -241,7 +247,7 @@ void measure(const std::vector<std::string>& words, et_peak::Events& events,
                             .put("exec_first_s", seconds[0]));
   };
   mark();
-  const std::string sha = summarize(method, outputs);
+  const std::string sha = summarize(method, outputs, words[5] == "finite");
   if (marks.back() > 1) {
     phases.run("loop", [&] {
       while (seconds.size() < marks.back()) {
@@ -269,8 +275,8 @@ void measure(const std::vector<std::string>& words, et_peak::Events& events,
 
 int main(int count, char** arguments) {
   const std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
-  if (words.size() < 5) {
-    std::fprintf(stderr, "usage: runner PROGRAM METHOD EVENTS LOAD_MODE MARKS [INPUT ...]\n");
+  if (words.size() < 6) {
+    std::fprintf(stderr, "usage: runner PROGRAM METHOD EVENTS LOAD_MODE MARKS CHECK [INPUT ...]\n");
     return 2;
   }
   et_peak::Events events(words[2]);
@@ -284,8 +290,7 @@ int main(int count, char** arguments) {
     events.emit("error", et_peak::Fields()
                              .put("kind", memory ? "memory" : failure ? failure->kind : "exception")
                              .put("type", std::string("native"))
-                             .put("reason", std::string(error.what()) + " (in phase " +
-                                                phases.current() + ")"));
+                             .put("reason", phases.current() + ": " + error.what()));
     std::fprintf(stderr, "%s\n", error.what());
     code = 1;
   }

@@ -84,4 +84,4 @@ def _spec(number: int, each: Input, size: Size | None) -> dict[str, Any]:
     if each.shape is None:
         return {**spec, "fill": "value", "value": each.value}
     shape = list(size.shape if size else each.shape)
-    return {**spec, "shape": shape, "fill": "normal" if each.kind in _FLOATS else "zeros"}
+    return {**spec, "shape": shape, "fill": "spread" if each.kind in _FLOATS else "zeros"}

@@ -17,7 +17,7 @@ from bench.results.tables import IDENTITY, in_order
 from bench.values import format_mb, format_seconds
 
 _AXES = (
-    *("model", "precision", "backend", "exporter", "runtime", "allocator", "load_mode"),
+    *("model", "precision", "backend", "exporter", "runtime", "runner", "allocator", "load_mode"),
     *("samples", "max_tokens", "seed", "rung", "torch", "machine"),
 )
 # Said in the caption only where lines differ in it: it is the same for nearly every run.

@@ -36,7 +36,7 @@ MEASUREMENTS = (
     Column("samples", "Int64", "waveform length, 16 kHz; for an export its upper bound"),
     Column("max_tokens", "Int64", "length of the decoder's static KV cache"),
     Column("seed", "Int64", "of the weights and the inputs"),
-    Column("runner", "string", "what executed the program"),
+    Column("runner", "string", "what executed the program: python or native; empty for an export"),
     Column("exporter", "string", "revision that wrote the program; or `elsewhere`, by pte="),
     Column("exporter_sha", "string", "its commit"),
     Column("runtime", "string", "revision that ran the program; empty for an export"),

@@ -18,7 +18,7 @@ IDENTITY = ("cell_key", "build_key", "exporter_build_key", "machine")
 """What makes two rows repeats of one measurement: what was asked, on what, and where."""
 _SORT = (
     *("model", "precision", "backend", "exporter", "runtime", "method"),
-    *("samples", "iterations", "allocator", "load_mode", "max_tokens", "seed"),
+    *("runner", "samples", "iterations", "allocator", "load_mode", "max_tokens", "seed"),
     *("machine", "build_key", "exporter_build_key", "cell_key", "repeat"),
 )
 

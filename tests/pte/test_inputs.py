@@ -22,7 +22,7 @@ def test_the_largest_size_and_values_that_are_in_every_range() -> None:
     found = specs(DECODE, ())
     assert not isinstance(found, str)
     assert [each["shape"] for each in found] == [[1, 128], [1, 1500, 384], [], []]
-    assert [each["fill"] for each in found] == ["zeros", "normal", "value", "normal"]
+    assert [each["fill"] for each in found] == ["zeros", "spread", "value", "spread"]
     assert found[2]["value"] is True
 
 

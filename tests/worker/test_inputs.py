@@ -12,7 +12,7 @@ def request(method: str, **changes: object) -> dict:
 
 def test_encode_takes_a_waveform() -> None:
     (waveform,) = input_specs(request("encode", samples=160000))
-    assert waveform == InputSpec("waveform", "float32", (160000,), "normal", scale=0.1)
+    assert waveform == InputSpec("waveform", "float32", (160000,), "spread", scale=0.1)
 
 
 def test_decode_takes_tokens_their_positions_and_what_encode_gave() -> None:

@@ -49,6 +49,10 @@ def main(argv: list[str]) -> int:
         # Imported here: each task pulls in what it measures with, and only that.
         if request["task"] == "export":
             from et_worker.export import run_export as task
+        elif request["task"] == "run" and "binary" in request:
+            from et_worker.native import become_runner
+
+            become_runner(request)
         elif request["task"] == "run":
             from et_worker.run import run_method as task
         else:

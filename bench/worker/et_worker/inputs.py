@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,9 @@ class InputSpec:
         name: of the method's argument.
         dtype: a torch dtype's name; of a plain value its type's.
         shape: in elements.
-        fill: ``normal`` (mean 0, standard deviation ``scale``), ``integers`` (uniform in
+        fill: ``spread`` (mean 0, standard deviation ``scale``), ``integers`` (uniform in
             ``[0, high)``), ``range`` (0, 1, 2, ...), ``zeros``, or ``value`` (no tensor).
-        scale: of ``normal``.
+        scale: of ``spread``.
         high: of ``integers``.
         value: of ``value``.
 
@@ -28,7 +29,7 @@ class InputSpec:
     name: str
     dtype: str
     shape: tuple[int, ...] = ()
-    fill: str = "normal"
+    fill: str = "spread"
     scale: float = 1.0
     high: int = 0
     value: Any = None
@@ -53,7 +54,7 @@ def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:
         if samples < WHISPER_MIN_SAMPLES:
             raise ValueError(f"whisper needs at least {WHISPER_MIN_SAMPLES} samples: {samples}")
         # A tenth of full scale: about what speech is, and all that matters is that it is no zero.
-        return [InputSpec("waveform", "float32", (samples,), "normal", scale=0.1)]
+        return [InputSpec("waveform", "float32", (samples,), "spread", scale=0.1)]
     if method == "decode":
         tokens = request["tokens"]
         if tokens < 1:
@@ -63,29 +64,32 @@ def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:
             InputSpec("tokens", "int64", (1, tokens), "integers", high=model["n_vocab"]),
             InputSpec("positions", "int64", (tokens,), "range"),
             # The encoder ends in a layer norm: unit variance is what it gives.
-            InputSpec("encoded", "float32", encoded, "normal"),
+            InputSpec("encoded", "float32", encoded, "spread"),
         ]
     raise ValueError(f"unknown method {method!r} of whisper; known: encode, decode")
 
 
 def make_inputs(specs: list[InputSpec], seed: int) -> list[Any]:
-    """Return the inputs; the same seed gives the same values, whatever else drew numbers."""
+    """Return the inputs; the same seed gives the same values, whatever runs the program."""
     import torch
 
-    generator = torch.Generator().manual_seed(seed)
-    made = []
-    for spec in specs:
+    from et_worker import values
+
+    made: list[Any] = []
+    for index, spec in enumerate(specs):
+        count, key = math.prod(spec.shape), values.input_key(seed, index)
         if spec.fill == "value":
             made.append(spec.value)
             continue
-        dtype = getattr(torch, spec.dtype)
-        if spec.fill == "normal":
-            tensor = torch.randn(spec.shape, generator=generator, dtype=dtype).mul_(spec.scale)
+        if spec.fill == "spread":
+            flat = torch.empty(count)
+            values.spread(flat.numpy(), key, spec.scale * values.UNIT)
         elif spec.fill == "integers":
-            tensor = torch.randint(spec.high, spec.shape, generator=generator, dtype=dtype)
-        elif spec.fill == "zeros":
-            tensor = torch.zeros(spec.shape, dtype=dtype)
+            flat = torch.empty(count, dtype=torch.int64)
+            values.integers(flat.numpy(), key, spec.high)
+        elif spec.fill == "range":
+            flat = torch.arange(count)
         else:
-            tensor = torch.arange(spec.shape[0], dtype=dtype)
-        made.append(tensor)
+            flat = torch.zeros(count)
+        made.append(flat.to(getattr(torch, spec.dtype)).reshape(spec.shape))
     return made

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from et_worker.failures import UnsupportedError
 from et_worker.inputs import InputSpec, input_specs
-from et_worker.values import UNIT, input_key
+from et_worker.values import UNIT, input_key  # numpy, gone with the rest of Python
 
 
 def become_runner(request: Mapping[str, Any]) -> NoReturn:
@@ -33,6 +33,7 @@ def become_runner(request: Mapping[str, Any]) -> NoReturn:
         request["events"],
         request["load_mode"],
         ",".join(str(mark) for mark in sorted(set(request["marks"]))),
+        "any" if "inputs" in request else "finite",
         *runner_inputs(specs, request["seed"]),
     ]
     os.execv(words[0], words)  # noqa: S606 - no shell is meant
@@ -49,8 +50,7 @@ def runner_inputs(specs: Iterable[InputSpec], seed: int) -> list[str]:
     for index, spec in enumerate(specs):
         if spec.fill == "value":
             raise UnsupportedError(f"runner=native has tensors for inputs; {spec.name} is none")
-        sizes = "x".join(map(str, spec.shape)) or "1"
-        fill = "spread" if spec.fill == "normal" else spec.fill
-        number = repr(spec.scale * UNIT) if fill == "spread" else str(spec.high)
-        words.append(f"{spec.dtype}:{sizes}:{fill}:{number}:{input_key(seed, index)}")
+        sizes = "x".join(map(str, spec.shape)) or "-"
+        number = repr(spec.scale * UNIT) if spec.fill == "spread" else str(spec.high)
+        words.append(f"{spec.dtype}:{sizes}:{spec.fill}:{number}:{input_key(seed, index)}")
     return words

@@ -54,6 +54,7 @@ class Phases:
             threads: torch's intra-op thread count, which nobody set.
 
         """
+        memory.trim_heap()
         memory.reset_peak()
         now = memory.sample()
         self.baseline_bytes = self._peak_bytes = now.rss_bytes

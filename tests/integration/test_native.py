@@ -1,0 +1,46 @@
+"""The bare runner on the real ExecuTorch: it computes what Python computes, in less memory."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bench.results.tables import read_csv
+from tests.integration.conftest import SMALL, Bench
+
+
+@pytest.fixture(scope="module")
+def table(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    out: Path = tmp_path_factory.mktemp("native")
+    done = bench(
+        *(*SMALL, "exporter=v1.4.1", "runtime=v1.4.1,v1.5.1", "runner=python,native"),
+        *("method=encode,decode", "iterations=1,2", "backend=xnnpack", f"out={out}"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = out.glob("*/measurements.csv")
+    return read_csv(path)
+
+
+def test_every_output_is_the_same_bit_by_bit(table: pd.DataFrame) -> None:
+    newest = table[table["runtime"] == "v1.5.1"]
+    assert set(newest["status"]) == {"ok"}
+    assert len(newest) == 2 * 2 * 2
+    for method, rows in newest.groupby("method"):
+        assert rows["output_sha"].nunique() == 1, method
+
+
+def test_the_peaks_agree_but_for_what_python_adds(table: pd.DataFrame) -> None:
+    newest = table[table["runtime"] == "v1.5.1"]
+    peaks = newest.pivot_table("peak_delta_bytes", ["method", "iterations"], "runner")
+    # Python's bindings hold the largest planned buffer of all methods, whichever is loaded: the
+    # decoder's. Its own peak is the same under both.
+    decode = peaks.loc["decode"]
+    assert (decode["python"] / decode["native"]).between(0.85, 1.15).all()
+    totals = newest.pivot_table("peak_bytes", ["method", "iterations"], "runner")
+    assert (totals["native"] < totals["python"] - 100e6).all()
+
+
+def test_a_runtime_that_cannot_be_linked_says_so(table: pd.DataFrame) -> None:
+    rows = table[(table["runtime"] == "v1.4.1") & (table["runner"] == "native")]
+    assert set(rows["status"]) == {"unsupported"}
+    assert rows["reason"].str.contains("since 1.5").all()
