@@ -93,24 +93,14 @@ class Measurer:
             DiskError: if nothing can be said of the cells, as a disk was full.
 
         """
-        record: dict[str, Any] = {
-            "job_key": job.key,
-            "cells": [asdict(cell) for cell in job.cells],
-            "repeat": job.repeat,
-            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": machine.label(),
-            "memory_cap": self.limits.memory_cap,
-            "events": [],
-        }
+        record = self._begun(job)
         if job.unsupported:
             return record | {"status": "unsupported", "reason": job.unsupported}
         exporter: Environment | None = None
         try:
             if job.exporter is not None:
                 exporter = self._environment(job.exporter, "export")
-                record["exporter_sha"] = exporter.git_sha
-                told = _told(exporter, _EXPORTER)
-                record |= {f"exporter_{name}": value for name, value in told.items()}
+                record |= _told_exporter(exporter)
             environment = exporter or self._environment(job.revision, "run")
             if job.kind == "run" and exporter:
                 environment = self._environment(job.revision, "run")
@@ -122,7 +112,7 @@ class Measurer:
         else:
             record["runtime_sha"] = environment.git_sha
             try:
-                program = self._program(job, exporter)
+                program, record["export_s"] = self._program(job, exporter)
             except _NoProgramError as error:
                 return record | {"status": error.status, "reason": f"no program to run: {error}"}
             try:
@@ -133,24 +123,58 @@ class Measurer:
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
-    def _program(self, job: Job, exporter: Environment | None) -> Program:
-        """Return the program of a run job, exporting it first where it is not in the store."""
+    def _begun(self, job: Job) -> dict[str, Any]:
+        return {
+            "job_key": job.key,
+            "cells": [asdict(cell) for cell in job.cells],
+            "repeat": job.repeat,
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": machine.label(),
+            "memory_cap": self.limits.memory_cap,
+            "events": [],
+        }
+
+    def program(self, job: Job) -> dict[str, Any]:
+        """Return the record of an export: an empty one with its program, where that is stored.
+
+        Raises:
+            DiskError: if nothing can be said of it, as a disk was full.
+
+        """
+        if job.exporter is None or job.unsupported:
+            return self.measure(job)
+        try:
+            exporter = self._environment(job.exporter, "export")
+        except BuildError:
+            return self.measure(job)  # which says so
+        found = self.programs.find(self._program_key(job, exporter))
+        if found is None:
+            return self.measure(job)
+        record = self._begun(job) | _told_exporter(exporter) | _told(exporter, _ENVIRONMENT)
+        return record | {"status": "ok", "reason": "exported before", "program": found.info}
+
+    def _program(self, job: Job, exporter: Environment | None) -> tuple[Program, float]:
+        """Return the program of a run job, exporting it first where it is not in the store.
+
+        With the seconds that the export took.
+        """
         if job.program is not None:
             if other := changed(job.program):
                 raise _NoProgramError(other)
-            return Program(job.program.path, job.program.info)
+            return Program(job.program.path, job.program.info), 0.0
         if exporter is None:
             raise AssertionError(f"{job.label}: neither a program nor an exporter")
-        found = self.programs.find(self._program_key(job, exporter))
+        found, seconds = self.programs.find(self._program_key(job, exporter)), 0.0
         if found is None:
             if job.export_key in self.broken:
                 raise _NoProgramError(self.broken[job.export_key])
             export = as_export(job)
             self.progress.say(f"exporting the program first: {export.label}")
             outcome, found = self._export(export, exporter)
+            seconds = outcome.wall_s
             if found is None:
                 raise _NoProgramError(f"{outcome.status}: {outcome.reason}")
-        return found
+        return found, seconds
 
     def _export(self, job: Job, environment: Environment) -> tuple[Outcome, Program | None]:
         pte = self.programs.incoming()
@@ -228,3 +252,8 @@ def _bare_runner(job: Job, environment: Environment) -> dict[str, str]:
     if job.cells[0].runner != "native":
         return {}
     return {"binary": str(native_runner(environment))}
+
+
+def _told_exporter(exporter: Environment) -> dict[str, Any]:
+    told = {f"exporter_{name}": value for name, value in _told(exporter, _EXPORTER).items()}
+    return {"exporter_sha": exporter.git_sha, **told}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect.companion import Companion, Trial
 from bisect.noise import Direction, Endpoint
 from bisect.problem import State
 from bisect.search import Verdict
@@ -26,6 +27,21 @@ class Prober(Protocol):
     def measure(self, index: int) -> float | None:
         """Take one more measurement of a revision; None where it can't be measured."""
 
+    def companion(self, low: int, high: int, difference: float) -> Companion | None:
+        """Return an exact number of the program that changes between two measured revisions.
+
+        Args:
+            low: a revision.
+            high: a later one.
+            difference: how much the metric itself changes from one to the other.
+        """
+
+    def program(self, index: int, name: str) -> float | None:
+        """Return an exact number of a revision's program; None where it is not known (yet)."""
+
+    def make_program(self, index: int) -> bool:
+        """Make a revision's program without measuring the metric; False where that is no less."""
+
 
 class Listener(Protocol):
     """Is told how the search goes."""
@@ -35,6 +51,12 @@ class Listener(Protocol):
 
     def probing(self, index: int, run: int, runs: int) -> None:
         """Tell what is about to be measured: run `run` of `runs`."""
+
+    def measured(self, index: int, value: float | None) -> None:
+        """Tell what a measurement gave."""
+
+    def looked(self, index: int, name: str, value: float | None) -> None:
+        """Tell the exact number that a revision's program was made for."""
 
     def believes(self, state: State, probabilities: Sequence[float]) -> None:
         """Tell the probability of each candidate after a measurement."""
@@ -93,6 +115,8 @@ class Finding:
     relevance_undone: bool = False
     suspects: tuple[Culprit, ...] = ()
     """What the search named and the confirmation did not bear out."""
+    trials: tuple[Trial, ...] = ()
+    """Searches by an exact number of the program that changed along with the metric."""
 
     @property
     def share_explained(self) -> float:

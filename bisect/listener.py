@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from bisect.metrics import Metric
+from bisect.metrics import METRICS, Metric
 from bisect.problem import State
 from collections.abc import Sequence
 
@@ -65,6 +65,11 @@ class ConsoleListener:
         """Tell what a measurement gave."""
         shown = "can't be measured" if value is None else self._metric.show(value)
         self.say(f"  {self._names[index]}: {shown}")
+
+    def looked(self, index: int, name: str, value: float | None) -> None:
+        """Tell the exact number that a revision's program was made for."""
+        shown = "no program" if value is None else METRICS[name].show(value)
+        self.say(f"  {self._names[index]}: {name} {shown}")
 
     def believes(self, state: State, probabilities: Sequence[float]) -> None:
         """Tell the range that still holds 99% of the probability, and the likeliest candidates."""

@@ -73,6 +73,10 @@ class Metric:
             return f"{format_mb(value)} MB"
         return format_seconds(value) if self.unit == "seconds" else f"{value:g}"
 
+    def change(self, value: float) -> str:
+        """Print a difference with its sign and its unit."""
+        return f"{'+' if value > 0 else '-' if value < 0 else ''}{self.show(abs(value))}"
+
 
 _METRICS = (
     Metric(

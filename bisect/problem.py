@@ -73,6 +73,21 @@ class Problem:
         if outside:
             raise ValueError(f"untestable revisions must lie between the endpoints: {outside}")
 
+    def stretch(self, low: int, high: int, untestable: Iterable[int]) -> Problem:
+        """Return the part between two revisions as a problem of its own, numbered from 0.
+
+        >>> part = Problem(4, prior=(1, 2, 3, 4)).stretch(1, 3, [2])
+        >>> part.last, part.prior, sorted(part.untestable)
+        (2, (2, 3), [1])
+        """
+        return replace(
+            self,
+            last=high - low,
+            prior=self.prior[low:high],
+            costs=self.costs[low : high + 1],
+            untestable=frozenset(i - low for i in untestable),
+        )
+
 
 @dataclass(frozen=True)
 class State:

@@ -26,6 +26,7 @@ OWN = {
     "share": "steps below this share of the whole difference are not searched for [0.1]",
     "budget": "the most measurements beside those of the endpoints [200]",
     "relevance": "on: commits that touch no file read are unlikely; off: all are alike [on]",
+    "companion": "on: an exact number that changes too (file size, ...) is searched first [on]",
 }
 
 
@@ -38,6 +39,7 @@ class BisectRequest:
     bad: str | None
     settings: Settings
     relevance: bool
+    companion: bool
     bench: Request
     """The cell; its `exporters` are replaced by each revision that is probed."""
     words: tuple[str, ...]
@@ -81,8 +83,9 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     text = {key: own.get(key, str(defaults[key])) for key in ("direction", "floor", "repeats")}
     if text["direction"] not in DIRECTIONS:
         raise choices("direction", text["direction"], list(DIRECTIONS))
-    if own.get("relevance", "on") not in ("on", "off"):
-        raise choices("relevance", own["relevance"], ["on", "off"])
+    for key in ("relevance", "companion"):
+        if own.get(key, "on") not in ("on", "off"):
+            raise choices(key, own[key], ["on", "off"])
     request = load([*_unless_given(defaults["bench"], cell), *cell], conf)
     if len(request.choices) != 1 or len(request.samples) != 1:
         raise RequestError("bisect: measures one cell: no comma lists of model, precision, ...")
@@ -104,6 +107,7 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
             budget=parse_int("budget", own.get("budget", "200"), 1),
         ),
         relevance=own.get("relevance", "on") == "on",
+        companion=own.get("companion", "on") == "on",
         bench=request,
         words=(*(f"{key}={value}" for key, value in own.items()), *cell),
     )

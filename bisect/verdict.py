@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect.companion import Trial
+from bisect.evidence import before_and_after
 from bisect.finding import Culprit, Finding
-from bisect.metrics import Metric
+from bisect.metrics import METRICS, Metric
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.results.rows import measurement_rows, phase_rows
-from bench.values import format_mb, format_seconds
+from bench.values import format_seconds
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
 
     Keys: status (found, narrowed, unconfirmed, no_difference, opposite, undecided, unmeasurable),
     culprit (the first of culprits, or null), culprits, suspects (named by the search, not borne out
-    by the confirmation), confidence, credible_set, step_bytes, step_interval, share_explained, side
+    by the confirmation), companions (exact numbers of the program that were searched first, and
+    where they step), confidence, credible_set, step_bytes, step_interval, share_explained, side
     (that was varied), moved (the side that moved it, where that was found out), held (the other
     side), candidates_total, candidates_relevant, probes (revisions measured), measurements (besides
     the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command.
@@ -76,6 +78,7 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "culprit": first,
         "culprits": culprits,
         "suspects": [_culprit_json(suspect, context) for suspect in finding.suspects],
+        "companions": [_trial_json(trial, finding, context) for trial in finding.trials],
         "confidence": first["confidence"] if first else None,
         "credible_set": first["credible_set"] if first else [],
         "step_bytes": first["step"] if first else None,
@@ -121,6 +124,16 @@ def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
     }
 
 
+def _trial_json(trial: Trial, finding: Finding, context: Context) -> dict[str, Any]:
+    at = None if trial.index is None else context.revisions[trial.index].name
+    return {
+        "name": trial.companion.name,
+        "ends": [trial.companion.before, trial.companion.after],
+        "steps_at": at if trial.steps else None,
+        "same_commit": trial.steps and trial.index in {c.index for c in finding.culprits},
+    }
+
+
 def as_markdown(finding: Finding, context: Context) -> str:
     """Build verdict.md: the verdict first, its evidence after it."""
     lines = [f"## {headline(finding, context)}", ""]
@@ -162,23 +175,52 @@ def headline(finding: Finding, context: Context) -> str:
 
 
 def _range_lines(finding: Finding, context: Context) -> list[str]:
-    total = len(context.revisions) - 1
+    names, show = [named.name for named in context.revisions], context.metric.show
+    total = len(names) - 1
+    measured = len([runs for runs in context.records.values() if runs])
+    outside = ""
+    if 0 < context.worker_s <= context.wall_s:
+        outside = f" ({1 - context.worker_s / context.wall_s:.0%} of it outside the workers)"
     lines = [
-        f"{total} candidates between {context.revisions[0].name} and {context.revisions[-1].name}"
-        f"; {context.relevant} of them can matter ({context.why_relevant}).",
-        f"{finding.measurements} measurements of {len(context.records)} revisions besides the "
-        f"endpoint check, {format_seconds(context.wall_s)}.",
+        f"{total} candidate{'s' * (total != 1)} between {names[0]} and {names[-1]}; "
+        f"{context.relevant} of them can matter ({context.why_relevant}).",
+        f"{finding.measurements} measurements beside the endpoint check; "
+        f"{measured} revisions measured, {format_seconds(context.wall_s)}{outside}.",
     ]
-    if finding.endpoint:
-        show, ends = context.metric.show, finding.endpoint
+    if ends := finding.endpoint:
+        levels = (_level(context, index) for index in (0, total))
+        good, bad = ("?" if level is None else show(level) for level in levels)
+        low, high = (context.metric.change(v) for v in ends.interval)
         lines.append(
-            f"Whole difference: {show(ends.difference)} "
-            f"(95%: {show(ends.interval[0])} to {show(ends.interval[1])}); "
-            f"noise of one run: {show(ends.sigma)}."
+            f"{context.metric.name}: {good} at {names[0]}, {bad} at {names[-1]}; "
+            f"{context.metric.change(ends.difference)} (95%: {low} to {high}), "
+            f"noise of one run {show(ends.sigma)}."
         )
+    lines += [trial_words(trial, finding, context) for trial in finding.trials]
     if context.held:
         lines.append(_side_line(finding, context))
     return lines
+
+
+def trial_words(trial: Trial, finding: Finding, context: Context) -> str:
+    """Say what became of the search by an exact number of the program."""
+    companion, metric = trial.companion, context.metric.name
+    show = METRICS[companion.name].show
+    ends = f"{show(companion.before)} to {show(companion.after)}"
+    if trial.index is None or trial.before is None or trial.after is None or not trial.steps:
+        return f"{companion.name} changes over the range too ({ends}), but not where {metric} does."
+    where = context.revisions[trial.index].name
+    step = f"{show(trial.before)} to {show(trial.after)}"
+    if trial.index in {culprit.index for culprit in finding.culprits}:
+        return (
+            f"{companion.name} steps at the same commit, {where}: {step}. It is exact, so it was "
+            f"searched first, at one run each; {metric} was measured at that commit and its "
+            "parent, and confirms it."
+        )
+    return (
+        f"{companion.name} steps at {where}: {step}; {metric} did not confirm that commit and was "
+        "searched itself."
+    )
 
 
 def _side_line(finding: Finding, context: Context) -> str:
@@ -191,16 +233,16 @@ def _side_line(finding: Finding, context: Context) -> str:
 
 
 def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
-    named, found, show = context.revisions[culprit.index], culprit.verdict, context.metric.show
-    before = _level(context, culprit.parent)
-    relative = f" ({culprit.step / before:+.1%})" if before else ""
+    named, found, change = context.revisions[culprit.index], culprit.verdict, context.metric.change
+    level = _level(context, culprit.parent)
+    relative = f" ({culprit.step / level:+.1%})" if level else ""
     low, high = culprit.step_interval
     how = "confirmed" if culprit.confirmed else "NOT confirmed"
     lines = [
         f"### {named.title}{'' if culprit.confirmed else ' (suspect)'}",
         "",
         *([f"{named.author}, {named.date}"] if named.author else []),
-        f"- step {show(culprit.step)}{relative}, 95%: {show(low)} to {show(high)}; "
+        f"- step {change(culprit.step)}{relative}, 95%: {change(low)} to {change(high)}; "
         f"{culprit.share:.0%} of the whole difference",
         f"- confidence {found.confidence:.1%}, {how} against "
         + context.revisions[culprit.parent].name[:10]
@@ -213,7 +255,8 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
         )
     if named.files:
         lines.append(f"- files: {', '.join(named.files[:12])}{' ...' * (len(named.files) > 12)}")
-    lines += ["", *_before_after(culprit, context)]
+    before, after = (context.records.get(i, ()) for i in (culprit.parent, culprit.index))
+    lines += ["", *before_and_after(before, after, context.metric)]
     return lines
 
 
@@ -221,58 +264,3 @@ def _level(context: Context, index: int) -> float | None:
     values = [context.metric.value(record) for record in context.records.get(index, ())]
     known = sorted(v for v in values if v is not None)
     return known[len(known) // 2] if known else None
-
-
-def _before_after(culprit: Culprit, context: Context) -> list[str]:
-    """Tables of parent against culprit: the phases, and what else changed."""
-    sides = [context.records.get(i, ()) for i in (culprit.parent, culprit.index)]
-    good = [[r for r in side if r["status"] == "ok"] for side in sides]
-    if not all(good):
-        return []
-    before, after = (_typical(side, context.metric) for side in good)
-    lines = [
-        "| peak above the baseline in | before | after | change |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    phases = [_phases(record) for record in (before, after)]
-    for name in dict.fromkeys([*phases[0], *phases[1]]):
-        a, b = (side.get(name) for side in phases)
-        change = "" if a is None or b is None else f"{(b - a) / 1e6:+.1f} MB"
-        lines.append(f"| {name} | {_mb(a)} | {_mb(b)} | {change} |")
-    rows = [measurement_rows(record)[-1] for record in (before, after)]
-    lines += ["", "| also | before | after |", "| --- | ---: | ---: |"]
-    for key in _COMPARED:
-        old, new = (_value(key, row.get(key)) for row in rows)
-        if old or new:
-            lines.append(f"| {key} | {old} | {new} |")
-    return lines
-
-
-def _typical(records: Sequence[Mapping[str, Any]], metric: Metric) -> Mapping[str, Any]:
-    """Return the record whose value is the median one."""
-    known = [(value, i) for i, r in enumerate(records) if (value := metric.value(r)) is not None]
-    return records[sorted(known)[len(known) // 2][1]] if known else records[-1]
-
-
-def _phases(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the peak of each phase above the baseline of its own process, as the step is."""
-    baseline = measurement_rows(record)[-1]["baseline_bytes"] or 0
-    return {row["phase"]: row["peak_bytes"] - baseline for row in phase_rows(record)}
-
-
-_COMPARED = (
-    *("total_s", "exec_median_s", "pte_bytes", "planned_bytes", "delegates"),
-    *("delegated_nodes", "undelegated_nodes", "undelegated_ops", "output_sha"),
-)
-
-
-def _value(key: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if key.endswith("_bytes"):
-        return f"{value / 1e6:.3f} MB"
-    return format_seconds(value) if key.endswith("_s") else str(value)
-
-
-def _mb(value: float | None) -> str:
-    return f"{format_mb(value)} MB" if value is not None else ""

@@ -28,11 +28,11 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
         row["output_sha"] = result.get("output_sha")
         if cell["iterations"] is None:
             row |= _export_values(events, result)
-            row |= _delegation(program, None)
+            row |= delegation(program, None)
         else:
             mark = marks.get(cell["iterations"])
             row |= _mark_values(mark) if mark else {"peak_bytes": _peak(events)}
-            row |= _delegation(program, cell["method"])
+            row |= delegation(program, cell["method"])
             within = mark and mark["peak_bytes"] <= (record.get("memory_cap") or mark["peak_bytes"])
             if within and not _wrong_output(events):
                 # The mark was reached: what ended the process later is not about this cell.
@@ -128,7 +128,7 @@ def _dtypes(program: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, 
     return {key: result.get(key) or program.get(key) for key in ("stored_dtype", "compute_dtype")}
 
 
-def _delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any]:
+def delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any]:
     """Return the delegation of one method, or of all together for the export."""
     methods: Mapping[str, Mapping[str, Any]] = program.get("methods") or {}
     chosen = [m for name, m in methods.items() if method in (None, name)]

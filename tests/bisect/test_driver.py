@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect.companion import Companion
 from bisect.driver import Bisection
 from bisect.finding import Finding, Settings
 from bisect.problem import Problem, State, relevance_prior
@@ -28,6 +29,15 @@ class History:
             return None
         return self.levels[index] + self.random.gauss(0, self.sigma)
 
+    def companion(self, low: int, high: int, difference: float) -> Companion | None:
+        return None
+
+    def program(self, index: int, name: str) -> float | None:
+        return None
+
+    def make_program(self, index: int) -> bool:
+        return False
+
 
 class Quiet:
     def __init__(self) -> None:
@@ -37,6 +47,10 @@ class Quiet:
         self.stages.append(text)
 
     def probing(self, index: int, run: int, runs: int) -> None: ...
+
+    def measured(self, index: int, value: float | None) -> None: ...
+
+    def looked(self, index: int, name: str, value: float | None) -> None: ...
 
     def believes(self, state: State, probabilities: Sequence[float]) -> None: ...
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from bisect.prober import NotRecordedError, RealProber, Recorded
-from bisect.ranges import SearchRange
+from bisect.prober import NotRecordedError
 from bisect.replay import replay
 from bisect.request import load_bisect
 from bisect.session import BisectSession, resolve_ends
@@ -15,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from bench.environment import Store
-from bench.errors import BuildError, RequestError
+from bench.errors import RequestError
 from bench.results.record import RunFolder
 from bench.revision import Revisions
 from tests.results.test_rows import CELL, mark, record
@@ -92,48 +91,17 @@ def test_a_replay_writes_and_measures_nothing(
     releases = measured("releases", "v1.4.1", 100) + measured("releases", "v1.5.1", 100)
     begun = session(tmp_path, ["runtime=v1.4.1"], releases)
     before = {"status": "no_difference", "culprit": None, "credible_set": []}
-    begun.folder.write("verdict.json", json.dumps(before))
-    files = {p.name: p.read_bytes() for p in begun.folder.path.iterdir()}
-    assert replay(begun.request, begun.folder, Console(quiet=True)) == 3
+    begun.rig.folder.write("verdict.json", json.dumps(before))
+    files = {p.name: p.read_bytes() for p in begun.rig.folder.path.iterdir()}
+    assert replay(begun.rig.request, begun.rig.folder, Console(quiet=True)) == 3
     assert "the same verdict, 0 measurements taken anew" in capsys.readouterr().out
-    left = {p.name: p.read_bytes() for p in begun.folder.path.iterdir() if p.name != ".lock"}
+    left = {p.name: p.read_bytes() for p in begun.rig.folder.path.iterdir() if p.name != ".lock"}
     assert left == files
-    with begun.folder.lock(), pytest.raises(RequestError, match="another process"):
-        replay(begun.request, begun.folder, Console(quiet=True))
+    with begun.rig.folder.lock(), pytest.raises(RequestError, match="another process"):
+        replay(begun.rig.request, begun.rig.folder, Console(quiet=True))
 
 
 def test_a_replay_says_what_was_not_recorded(tmp_path: Path) -> None:
     releases = measured("releases", "v1.4.1", 100) + measured("releases", "v1.5.1", 100, count=2)
     with pytest.raises(NotRecordedError, match=r"a run of v1\.5\.1 not recorded"):
         session(tmp_path, ["runtime=v1.4.1"], releases).run()
-
-
-@pytest.mark.parametrize(("rung", "wanted"), [("overlay", [2]), ("source", [1, 2, 3])])
-def test_what_python_read_says_nothing_of_native_code(
-    tmp_path: Path, rung: str, wanted: list[int]
-) -> None:
-    begun = session(tmp_path, [], [])
-    changes = {"b": ("README.md",), "c": ("exir/a.py",), "d": ("runtime/x.cpp",)}
-    stage = SearchRange(("a", "b", "c", "d"), ("a", "b", "c", "d"), changes)
-    prober = RealProber(
-        stage.names, begun.request.metric, begun.request.bench, lambda n: (n, None), Recorded(),
-        "commits", "linux-x86_64",
-    )  # fmt: skip
-    read = {"event": "trace", "files": ["exir/a.py"], "native": []}
-    prober.records[0].append(record(events=[read], rung=rung))
-    assert begun._relevant(stage, prober) == wanted
-
-
-def test_an_environment_of_bad_that_cannot_be_built_is_noted(tmp_path: Path) -> None:
-    begun = session(tmp_path, [], [])
-    begun.replaying = False
-
-    def fails(name: str, **needs: object) -> None:
-        raise BuildError(f"{name} does not build")
-
-    begun.revisions.get = fails  # type: ignore[method-assign, assignment]
-    stage = SearchRange(("v1.4.1", "v1.5.1"), (), {})
-    assert begun._one_base(begun.request.bench, stage) == begun.request.bench
-    assert begun._notes == [
-        "The environment of bad (v1.5.1) could not be built: v1.5.1 does not build"
-    ]

@@ -72,7 +72,7 @@ def test_markdown_says_it_all() -> None:
     for words in (
         "## export_peak changed with 0000000016 subject 22",
         "40 candidates", "7 of them can matter", "A, 2026-08-01", "files: exir/a.py",
-        "| lower | 100.0 MB | 250.0 MB | +150.0 MB |", "100% of the whole difference",
+        "| lower | 100.0 | 250.0 | +150.0 |", "100% of the whole difference",
         "the exporter that moved it; programs ran on v1.4.1", "    python -m bisect export_peak",
     ):  # fmt: skip
         assert words in text

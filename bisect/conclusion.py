@@ -1,0 +1,92 @@
+"""The end of a bisection: the verdict's files, what is shown, the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from bisect.rig import Rig
+from bisect.sides import Side
+from bisect.stages import Searched
+from bisect.verdict import Context, as_json, as_markdown
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.markdown import Markdown
+
+from bench import machine
+from bench.errors import Exit
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What was found, ready to be written and shown.
+
+    Attributes:
+        moved: the side that the crossings said moved the metric.
+        notes: sentences for the verdict.
+        seconds: since the bisection was started, or resumed.
+    """
+
+    rig: Rig
+    searched: Searched
+    moved: Side | None
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content of verdict.json."""
+        return as_json(self.searched.finding, self._context)
+
+    def show(self) -> int:
+        """Write verdict.json and verdict.md, print the verdict, return the exit code."""
+        folder, console = self.rig.folder, self.rig.console
+        text = as_markdown(self.searched.finding, self._context)
+        if not self.rig.replaying:
+            folder.write("verdict.json", json.dumps(self.content, indent=2) + "\n")
+            folder.write("verdict.md", text)
+        if console.is_terminal:
+            console.print(Markdown(text))
+        else:
+            print(text)
+        if not self.rig.replaying:
+            print(f"{folder.path}/verdict.md, verdict.json", file=sys.stderr)
+        match self.searched.finding.status:
+            case "found" | "narrowed":
+                return Exit.FOUND
+            case "unmeasurable":
+                return Exit.BAD_REQUEST
+            case _:
+                return Exit.UNDECIDED
+
+    @property
+    def _context(self) -> Context:
+        searched, request = self.searched, self.rig.request
+        runs = [run for runs in searched.records.values() for run in runs]
+        record = next((run for run in runs if run.get("torch")), {})
+        native = (searched.native,) if searched.native else ()
+        command = f"python -m bisect {request.metric.name} {' '.join(request.words)}"
+        return Context(
+            metric=request.metric,
+            revisions=searched.named,
+            relevant=searched.relevant,
+            why_relevant=searched.why_relevant,
+            varied=searched.stage.varied,
+            held=searched.stage.held,
+            moved=self.moved,
+            cell=_cell_of(record),
+            records=searched.records,
+            command=command.strip(),
+            wall_s=self.seconds,
+            worker_s=self.rig.worker_s,
+            environment=f"{machine.label()}; torch {record.get('torch', '?')}; "
+            f"rung {record.get('rung', '?')}; allocator {searched.stage.bench.allocator}",
+            confidence=request.settings.confidence,
+            notes=(*self.notes, *native),
+        )
+
+
+def _cell_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    cells = record.get("cells") or [{}]
+    return {k: v for k, v in cells[-1].items() if k not in ("key", "exporter")}

@@ -1,0 +1,93 @@
+"""Exporter or runtime: old and new of both, measured crosswise before anything is searched."""
+
+from __future__ import annotations
+
+from bisect.metrics import Metric
+from bisect.rig import Rig, failure, same_torch
+from bisect.sides import Crossing, Effect, Side, effects, side_to_search
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.config import Request
+from bench.environment import releases
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """What the crossings said.
+
+    Attributes:
+        runtimes: those that share one torch, oldest first: they could be crossed.
+        moved: the side that moves the metric; None where neither was shown to, or nothing crossed.
+        notes: sentences for the verdict.
+    """
+
+    runtimes: tuple[str, ...]
+    moved: Side | None
+    notes: tuple[str, ...]
+
+
+def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
+    """Measure {oldest, newest} exporter x {oldest, newest} runtime, in turn.
+
+    Runtimes only of the torch that is held still: a release's libraries load with no other.
+    """
+    fit, left_out = same_torch(releases_, rig.base)
+    notes = []
+    if left_out:
+        notes.append(
+            f"Runtimes of {', '.join(left_out)} were not crossed: they need another torch than "
+            f"{releases()[rig.base]}, which was held still."
+        )
+    old, new = fit[0], fit[-1]
+    if old == new:
+        return Crossed(fit, None, tuple(notes))
+    exporters = {"old": releases_[0], "new": releases_[-1]}
+    ends: dict[Crossing, tuple[str, str]] = {
+        (e, r): (exporters[e], old if r == "old" else new)
+        for e in ("old", "new")
+        for r in ("old", "new")
+    }
+    values = _values(rig, bench, ends)
+    if isinstance(values, str):
+        return Crossed(fit, None, (*notes, values))
+    found = effects(values)
+    words = {"exporter": tuple(exporters.values()), "runtime": (old, new)}
+    notes += [effect_words(effect, words[effect.side], rig.metric) for effect in found]
+    return Crossed(fit, side_to_search(found, rig.request.settings.floor), tuple(notes))
+
+
+def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
+    """Say how much one side does, from its old end to its new one."""
+    low, high = (metric.change(v) for v in effect.interval)
+    return (
+        f"Crossed: from {ends[0]} to {ends[1]} the {effect.side} changes {metric.name} by "
+        f"{metric.change(effect.size)} (95%: {low} to {high})."
+    )
+
+
+def _values(
+    rig: Rig, bench: Request, ends: dict[Crossing, tuple[str, str]]
+) -> dict[Crossing, list[float]] | str:
+    """Return the repeats of each crossing; or a sentence, where one can't be measured."""
+    by_name = {
+        f"{exporter} on {runtime}": (exporter, runtime) for exporter, runtime in ends.values()
+    }
+    names = list(by_name)
+    listener = rig.listener(names)
+    asked = [end for pair in ends.values() for end in pair]
+    prober = rig.prober("crossings", names, bench, lambda n: by_name[n], listener, asked)
+    runs = max(2, rig.request.settings.repeats)
+    values: dict[Crossing, list[float]] = {key: [] for key in ends}
+    with listener:
+        listener.stage("exporter or runtime: old and new of both")
+        for run in range(runs):
+            for number, key in enumerate(ends):
+                listener.probing(number, run + 1, runs)
+                value = prober.measure(number)
+                listener.measured(number, value)
+                if value is None:
+                    why = failure(prober.records[number][-1])
+                    return f"Not crossed: {names[number]}: {why}"
+                values[key].append(value)
+    return values
