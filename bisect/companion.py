@@ -122,7 +122,8 @@ class Trail:
     def next(self) -> int | None:
         """Return the revision to look at next; None where there is nothing more to learn."""
         probe = next_probe(self.state)
-        return None if probe is None else self.low + probe.index
+        index = None if probe is None else self.low + probe.index
+        return None if index in self.seen else index
 
     def named(self) -> Verdict | None:
         """Return what the companion names, numbered from 0; None where it names no commit."""
@@ -139,12 +140,17 @@ class Trail:
 def parted(trail: Trail, metric: State) -> bool:
     """Say whether the metric was seen to step elsewhere than its companion does.
 
+    Where its own probability of stepping between the companion's nearest neighbours fell to a
+    twentieth (at 95% confidence) of what it was before anything was measured.
+
     Args:
         trail: the companion's search.
         metric: what is known of the metric in the same stretch.
     """
     belief = posterior(metric)
     low, high = (end - trail.low for end in trail.bracket())
+    weights = metric.problem.prior or (1.0,) * metric.problem.last
+    expected = sum(weights[low:high]) / sum(weights)
     changed = float(belief.probabilities.sum())
     inside = float(belief.probabilities[low + 1 : high + 1].sum())
-    return inside < (1 - metric.problem.confidence) * changed
+    return inside < (1 - metric.problem.confidence) * expected * changed

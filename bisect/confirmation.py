@@ -48,21 +48,20 @@ class Confirmation:
             agreed = self._as_large(step, found.step) and not interval[0] <= 0 <= interval[1]
         whole = self.endpoint.difference
         again = verdict(self.runs.state(problem, low, high))
-        shifted = replace(
-            again,
-            culprit=low + again.culprit,
-            credible_set=tuple(low + i for i in again.credible_set),
-        )
         return Culprit(
             index,
             parent,
-            shifted,
+            _shifted(again, low),
             step,
             interval,
             share=step / whole if whole else 0.0,
             confirmed=agreed and again.culprit == found.culprit,
             compared=pair is not None,
         )
+
+    def seen_again(self, culprit: Culprit, found: Verdict, low: int) -> Culprit:
+        """Return a culprit that was confirmed before with what is found of it now."""
+        return replace(culprit, verdict=_shifted(found, low))
 
     def _compare_in_turn(self, parent: int, after: int, step: float) -> Pair | None:
         """Run two revisions in turn; None where the budget or one of them does not allow it.
@@ -104,3 +103,9 @@ class Confirmation:
             return 1
         clear = abs(step) >= _CLEAR * self.endpoint.sigma
         return 2 if clear else max(2, self.settings.repeats)
+
+
+def _shifted(found: Verdict, low: int) -> Verdict:
+    """Return a verdict on a stretch in the numbers of the whole range."""
+    members = tuple(low + i for i in found.credible_set)
+    return replace(found, culprit=low + found.culprit, credible_set=members)

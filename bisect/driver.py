@@ -51,6 +51,8 @@ class Bisection:
         self._narrow = narrow
         self._runs = Runs(prober, listener, exact=problem.exact)
         self._trials: list[Trial] = []
+        self._borne_out: Culprit | None = None
+        """What the last companion named, and the metric confirmed."""
 
     def run(self) -> Finding:
         """Search to the end, whatever it is."""
@@ -134,6 +136,11 @@ class Bisection:
             return None, "no_difference"
         if found.status == "undecided":
             return None, "undecided"
+        earlier = self._borne_out
+        if earlier and earlier.index == low + found.culprit:
+            # Run against its parent before, for its companion's sake: more runs were wanted only
+            # to be sure enough.
+            return confirmation.seen_again(earlier, found, low), found.status
         return confirmation.confirm(self._problem, low, high, found), found.status
 
     def _by_companion(self, low: int, high: int, confirmation: Confirmation) -> Culprit | None:
@@ -172,6 +179,7 @@ class Bisection:
         sides = (self._prober.program(i, name) for i in (found.parent, found.index))
         trial = Trial(companion, found.index, *sides)
         self._trials.append(trial)
+        self._borne_out = found if found.confirmed else None
         sure = found.confirmed and found.verdict.status == "found"
         return found if sure and trial.steps else None
 

@@ -16,6 +16,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+_EXACT = 3
+"""An exact value counts as so many runs: no outlier, and a level of its own where it differs."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
@@ -93,7 +95,8 @@ class Problem:
 class State:
     """A problem and the observations made so far, endpoints included.
 
-    `groups` are the values of each measured revision, both in order.
+    `groups` are the values of each measured revision, both in order; an exact value is there
+    several times, since it would be the same again.
     """
 
     problem: Problem
@@ -114,6 +117,8 @@ class State:
         for end in (0, self.problem.last):
             if len(values[end]) < needed:
                 raise ValueError(f"endpoint {end} needs {needed} observations or more")
+        if self.problem.exact:
+            values = {index: seen * _EXACT for index, seen in values.items()}
         object.__setattr__(
             self, "groups", tuple((i, tuple(sorted(values[i]))) for i in sorted(values))
         )

@@ -155,6 +155,14 @@ def test_an_exact_metric_is_measured_once_each() -> None:
     assert sum(history.runs.values()) <= 2 + 10
 
 
+def test_an_exact_metric_of_several_steps_is_measured_once_each() -> None:
+    levels = [10.0] * 86 + [12.0] * 8 + [14.0] * 18 + [15.0] * 187 + [17.0] * 2
+    history = History(levels, sigma=0.0)
+    finding = bisect(history, Problem(300, exact=True))
+    assert {c.index for c in finding.culprits} == {86, 94, 112, 299}
+    assert max(history.runs.values()) == 1
+
+
 def test_the_budget_ends_it_undecided_with_what_is_known() -> None:
     finding = bisect(History(step(400, 99, 0.3), sigma=1.0, seed=3), budget=10, repeats=16)
     assert finding.status in ("undecided", "no_difference")
