@@ -20,15 +20,20 @@ _NATIVE = frozenset({".c", ".cc", ".cpp", ".h", ".hpp", ".cu", ".cuh", ".mm", ".
 
 def mapped(records: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the native libraries of the package that exporters had mapped at their end."""
-    found: set[str] = set()
-    for record in records:
-        events = [*record["events"], *((record.get("program") or {}).get("trace") or [])]
-        exports = record["cells"][0]["method"] == "export"
-        own = events if exports else events[len(record["events"]) :]
-        for event in own:
-            if event.get("event") == "trace":
-                found.update(event["native"])
-    return tuple(sorted(found))
+    return tuple(sorted({name for record in records for name in _mapped(record) or ()}))
+
+
+def _mapped(record: Mapping[str, Any]) -> list[str] | None:
+    """Return what the exporter of a record had mapped; None where nobody could see that.
+
+    Libraries are seen in ``/proc``, which only Linux has.
+    """
+    exports = record["cells"][0]["method"] == "export"
+    events = record["events"] if exports else (record.get("program") or {}).get("trace") or []
+    traces = [event["native"] for event in events if event.get("event") == "trace"]
+    if not traces or not str(record.get("machine", "")).startswith("Linux"):
+        return None
+    return [name for native in traces for name in native]
 
 
 def touching(
@@ -67,16 +72,18 @@ def note(
         one or two sentences; nothing where no exporter was an overlay, or none came to its end.
     """
     rungs = {r.get("exporter_rung") or r.get("rung") for r in records if r["status"] == "ok"}
-    if "overlay" not in rungs or not any(r.get("program") for r in records):
+    if "overlay" not in rungs:
         return ""
-    said = _exporter(mapped(records), changes, commits)
+    said = []
+    if any(_mapped(record) is not None for record in records):
+        said.append(_exporter(mapped(records), changes, commits))
     if runtime:
         whose = "commits'" if commits else "other releases'"
-        said += (
-            f" Programs ran on the native code of {runtime}'s wheel; the {whose} own native code "
+        said.append(
+            f"Programs ran on the native code of {runtime}'s wheel; the {whose} own native code "
             "was not built, and a change in it can't show here."
         )
-    return said
+    return " ".join(said)
 
 
 def _exporter(

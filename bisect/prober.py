@@ -65,7 +65,7 @@ class RealProber:
         self._request = request
         self._sides = sides
         self._measurer = measurer
-        self._stage = stage
+        self.stage = stage
         self._host = host
         self._companions = companions
         self.records: dict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -135,7 +135,7 @@ class RealProber:
             self._measurer.refuse(name)
         record = measure(self._measurer)
         self.worker_s += (record.get("total_s") or 0.0) + (record.get("export_s") or 0.0)
-        record |= {"stage": self._stage, "revision": name, "metric": self._metric.name}
+        record |= {"stage": self.stage, "revision": name, "metric": self._metric.name}
         self._measurer.folder.append(record)
         return record
 

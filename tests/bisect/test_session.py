@@ -7,6 +7,7 @@ from bisect.prober import NotRecordedError
 from bisect.replay import replay
 from bisect.request import load_bisect
 from bisect.session import BisectSession, resolve_ends
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ from bench.environment import Store
 from bench.errors import RequestError
 from bench.results.record import RunFolder
 from bench.revision import Revisions
-from tests.results.test_rows import CELL, mark, record
+from tests.results.test_rows import CELL, PROGRAM, mark, record
+from tests.test_repository import Clone
 
 MB = 10**6
 WORDS = ["good=v1.4.1", "bad=v1.5.1"]
 
 
-def measured(stage: str, revision: str, peak: float, count: int = 12) -> list[dict[str, Any]]:
+def measured(
+    stage: str, revision: str, peak: float, count: int = 12, **changes: Any
+) -> list[dict[str, Any]]:
     """Make records of runs that repeat within 20 kB."""
     runs = []
     for number in range(count):
@@ -31,7 +35,7 @@ def measured(stage: str, revision: str, peak: float, count: int = 12) -> list[di
             {"event": "baseline", "rss_bytes": 0, "peak_bytes": 0},
             mark(1, int(peak * MB) + 10_000 * (number % 3)),
         ]
-        one = record(cells=[CELL], events=events, torch="2.13.0", rung="wheel")
+        one = record(cells=[CELL], events=events, torch="2.13.0", rung="wheel", **changes)
         runs.append(one | {"stage": stage, "revision": revision})
     return runs
 
@@ -44,12 +48,14 @@ def crossings(exporter: float, runtime: float) -> list[dict[str, Any]]:
     return found
 
 
-def session(tmp_path: Path, words: list[str], records: list[dict[str, Any]]) -> BisectSession:
+def session(
+    tmp_path: Path, words: list[str], records: list[dict[str, Any]], ends: list[str] = WORDS
+) -> BisectSession:
     folder = RunFolder.create(tmp_path)
     for one in records:
         folder.append(one)
     revisions = Revisions(Store(tmp_path / "cache" / "environments"))
-    request = resolve_ends(load_bisect("encode_peak", [*WORDS, *words]), revisions)
+    request = resolve_ends(load_bisect("encode_peak", [*ends, *words]), revisions)
     return BisectSession(request, revisions, folder, Console(quiet=True), replaying=True)
 
 
@@ -105,3 +111,143 @@ def test_a_replay_says_what_was_not_recorded(tmp_path: Path) -> None:
     releases = measured("releases", "v1.4.1", 100) + measured("releases", "v1.5.1", 100, count=2)
     with pytest.raises(NotRecordedError, match=r"a run of v1\.5\.1 not recorded"):
         session(tmp_path, ["runtime=v1.4.1"], releases).run()
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Clone:
+    """Main with eight commits between the branch points of 1.3.1 and 1.4.1."""
+    made = Clone(tmp_path / "clone")
+    made.commit("first", exir__a="1", src__executorch__x="1")
+    made.shas = [made.git("rev-parse", "HEAD")]
+    for number in range(1, 9):
+        made.shas.append(made.commit(f"change {number}", exir__a=str(number)))
+    for tag, sha in (("v1.3.1", made.shas[0]), ("v1.4.1", made.shas[8])):
+        made.git("switch", "--quiet", "--detach", sha)
+        made.commit(f"only in {tag}", exir__version=tag)
+        made.git("tag", tag)
+    made.git("switch", "--quiet", "main")
+    made.commit("later", exir__a="later")
+    return made
+
+
+def exported(levels: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Make the records of releases as exporters."""
+    return [one for name, peak in levels.items() for one in measured("releases", name, peak)]
+
+
+ALL = {"v1.0.1": 100, "v1.1.0": 100, "v1.2.0": 100, "v1.3.1": 100, "v1.4.1": 130, "v1.5.1": 130}
+
+
+def commits(made: Clone, at: int, step: float = 30) -> list[dict[str, Any]]:
+    peaks = [100 + (step if i >= at else 0) for i in range(9)]
+    return [
+        one
+        for sha, peak in zip(made.shas, peaks, strict=True)
+        for one in measured("commits", sha[:10], peak)
+    ]
+
+
+def test_from_the_releases_into_the_commits_between_two(tmp_path: Path, history: Clone) -> None:
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    found = session(tmp_path, words, exported(ALL) + commits(history, 5), [])
+    assert found.run() == 1
+    verdict = found.verdict
+    assert verdict["culprit"]["sha"] == history.shas[5]
+    assert (verdict["good"], verdict["bad"]) == (history.shas[0][:10], history.shas[8][:10])
+    assert (verdict["side"], verdict["held"]) == ("exporter", "v1.4.1")
+    stages = [prober.stage for prober in found.rig.probers]
+    assert stages == ["releases", "commits"]
+
+
+def test_the_commits_are_laid_over_the_base_of_the_releases(tmp_path: Path, history: Clone) -> None:
+    words = ["runtime=v1.5.1", "base=v1.5.1", f"repo={history.path}"]
+    found = session(tmp_path, words, exported(ALL) + commits(history, 5), [])
+    assert found.run() == 1
+    bases = {prober.job("x", 0).cells[0].runtime for prober in found.rig.probers}
+    assert bases == {"v1.5.1"}
+
+
+def test_what_no_commit_of_the_main_line_did_is_left_to_the_releases(
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    found = session(tmp_path, words, exported(ALL) + commits(history, 5, step=0), [])
+    assert found.run() == 1
+    assert found.verdict["culprit"]["name"] == "v1.4.1"
+    text = capsys.readouterr().out
+    assert (
+        "Between the branch points of v1.3.1 and v1.4.1 on main the search ended with: "
+        "no_difference. What changed may be on a release branch, or in a dependency."
+    ) in text
+
+
+def test_a_repository_without_the_tags_ends_at_the_releases(
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history.git("tag", "--delete", "v1.3.1")
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    assert session(tmp_path, words, exported(ALL), []).run() == 1
+    text = capsys.readouterr().out
+    assert "The commits between v1.3.1 and v1.4.1 were not searched: " in text
+    assert "has no tag v1.3.1: git fetch --tags" in text
+
+
+def test_a_change_that_no_release_has_is_not_searched_in_commits(
+    tmp_path: Path, history: Clone
+) -> None:
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    found = session(tmp_path, words, exported(dict.fromkeys(ALL, 100)), [])
+    assert found.run() == 3
+    assert found.verdict["status"] == "no_difference"
+    assert [prober.stage for prober in found.rig.probers] == ["releases"]
+
+
+def with_program(one: dict[str, Any], size: int) -> dict[str, Any]:
+    return one | {"program": {**PROGRAM, "pte_bytes": size}}
+
+
+def test_a_program_that_grew_is_searched_by_its_size_and_run_at_one_commit_only(
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = [20 * MB + (30 * MB if i >= 5 else 0) for i in range(9)]
+    names = [sha[:10] for sha in history.shas]
+    runs = [with_program(one, sizes[names.index(one["revision"])]) for one in commits(history, 5)]
+    export = CELL | {"method": "export", "iterations": None, "runtime": None, "load_mode": ""}
+    programs = [
+        with_program(record(cells=[export], events=[]), size)
+        | {"stage": "commits", "revision": name}
+        for name, size in zip(names, sizes, strict=True)
+    ]
+    ends = [f"good={history.shas[0]}", f"bad={history.shas[8]}"]
+    words = ["base=v1.4.1", f"repo={history.path}"]
+    found = session(tmp_path, words, runs + programs, ends)
+    assert found.run() == 1
+    verdict = found.verdict
+    assert verdict["culprit"]["sha"] == history.shas[5]
+    assert verdict["companions"] == [
+        {
+            "name": "pte_size",
+            "ends": [20e6, 50e6],
+            "steps_at": names[5],
+            "same_commit": True,
+        }
+    ]
+    (prober,) = found.rig.probers
+    assert {i for i, runs in prober.records.items() if runs} == {0, 4, 5, 8}
+    assert (
+        f"pte_size steps at the same commit, {names[5]}: 20.0 MB to 50.0 MB. It is exact, so it "
+        "was searched first, at one run each; encode_peak was measured at that commit and its "
+        "parent, and confirms it."
+    ) in capsys.readouterr().out
+
+
+def test_commits_off_the_line_are_searched_from_where_they_parted(
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = commits(history, 3)
+    words = ["base=v1.4.1", f"repo={history.path}"]
+    ends = ["good=v1.3.1", f"bad={history.shas[8]}"]
+    found = session(tmp_path, words, records, ends)
+    assert found.run() == 1
+    assert found.verdict["culprit"]["sha"] == history.shas[3]
+    assert "where they parted" in capsys.readouterr().out
