@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,20 @@ class Progress(Protocol):
 
     def say(self, line: str) -> None:
         """Take note of a step beside the worker, such as an environment being built."""
+
+
+@dataclass(frozen=True)
+class Unwatched:
+    """Progress where nobody watches: lines go where they are told to, phases nowhere."""
+
+    line: Callable[[str], None]
+
+    def phase(self, name: str) -> None:
+        """Take no note of it."""
+
+    def say(self, line: str) -> None:
+        """Pass it on."""
+        self.line(line)
 
 
 class _NoProgramError(Exception):

@@ -17,7 +17,7 @@ from bench.command import Parser, run_command
 from bench.config import default_commit, host, load
 from bench.environment import GitTree, OverlayRecipe, Store, recipe_for
 from bench.errors import EtPeakError, Exit, RequestError, choices
-from bench.measurer import Measurer
+from bench.measurer import Measurer, Unwatched
 from bench.plan import make_plan
 from bench.repository import open_repository
 from bench.results.record import RunFolder
@@ -134,7 +134,7 @@ def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         programs = revisions.programs()
         out = RunFolder.create(Path(folder))
-        measurer = Measurer(out, revisions, programs, request.limits, _Silent())
+        measurer = Measurer(out, revisions, programs, request.limits, Unwatched(_say))
         records = [measurer.measure(job) for job in make_plan(request, host()).jobs]
     for record in records:
         if record["status"] != "ok":
@@ -162,13 +162,6 @@ def _say(line: str) -> None:
 
 
 def _quiet(_line: str) -> None: ...
-
-
-class _Silent:
-    def phase(self, name: str) -> None: ...
-
-    def say(self, line: str) -> None:
-        _say(line)
 
 
 if __name__ == "__main__":

@@ -91,7 +91,6 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
         content = {"metric": request.metric.name, "overrides": list(request.words)}
         folder.write("request.json", json.dumps(content, indent=2) + "\n")
     with folder.lock():
-        console.print(f"bisection {folder.id}: {request.metric.meaning}", highlight=False)
         try:
             return BisectSession(request, revisions, folder, console).run()
         except RequestError:

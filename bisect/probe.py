@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.config import default_commit, host
 from bench.environment import Store
 from bench.errors import Exit, RequestError
-from bench.measurer import Measurer
+from bench.measurer import Measurer, Unwatched
 from bench.plan import make_plan
 from bench.results.record import RunFolder
 from bench.revision import Revisions
@@ -41,10 +41,10 @@ def probe(metric: str, words: Sequence[str]) -> int:
         base = (origin.base or default_commit()).removeprefix("v")
         bench = replace(bench, runtimes=(f"v{base}",))
     bench = revisions.resolve_all(bench)
-    revisions.say = lambda line: print(line, file=sys.stderr)
+    revisions.say = _to_stderr
     folder = RunFolder.create(bisect_root() / "probes")
     programs = revisions.programs()
-    measurer = Measurer(folder, revisions, programs, bench.limits, _Silent())
+    measurer = Measurer(folder, revisions, programs, bench.limits, Unwatched(_to_stderr))
     (job,) = make_plan(bench, host()).jobs
     record = measurer.measure(job)
     folder.append(record)
@@ -58,8 +58,5 @@ def probe(metric: str, words: Sequence[str]) -> int:
     return Exit.FOUND if above else Exit.OK
 
 
-class _Silent:
-    def phase(self, name: str) -> None: ...
-
-    def say(self, line: str) -> None:
-        print(line, file=sys.stderr)
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -64,10 +64,15 @@ class BisectSession:
             NotRecordedError: if a replay asks for what was not measured.
         """
         good, bad = self._endpoints()
+        begun = f"bisection {self.rig.folder.id}: {self.rig.metric.meaning}"
         if good is None or bad is None:
-            searched = self._commits(*self._given_commits())
+            repository, commits = self._given_commits()
+            self.rig.say(begun)
+            searched = self._commits(repository, commits)
         else:
-            searched = self._releases(release_range(good, bad))
+            releases = release_range(good, bad)
+            self.rig.say(begun)
+            searched = self._releases(releases)
         seconds = time.monotonic() - self._began
         conclusion = Conclusion(self.rig, searched, self._moved, tuple(self._notes), seconds)
         self.verdict = conclusion.content
@@ -181,7 +186,15 @@ def resolve_ends(request: BisectRequest, revisions: Revisions) -> BisectRequest:
     bench = request.bench
     ends = tuple(end for end in (request.good, request.bad) if end)
     asked = replace(bench, exporters=ends or bench.exporters, methods=("export",), runtimes=None)
-    revisions.resolve_all(asked)
+    try:
+        revisions.resolve_all(asked)
+    except RequestError as error:
+        # Which of the two it is that has no such commit.
+        text = str(error)
+        named = [k for k in ("good", "bad") if repr(getattr(request, k)) in text]
+        if not named or not text.startswith("commit: "):
+            raise
+        raise RequestError(f"{named[0]}: {text.removeprefix('commit: ')}") from None
     return request.pinned(lambda name: revisions.resolve(name).name)
 
 

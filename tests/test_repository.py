@@ -171,6 +171,7 @@ def test_a_repository_of_something_else_is_said_so(tmp_path):
     other.commit("first", a="1")
     opened = open_repository(str(other.path), tmp_path / "cache", print)
     assert "holds no ExecuTorch" in refused(opened, "main")
+    assert "holds no ExecuTorch" in refused(opened, "cd380e7aef")
 
 
 def test_the_tools_own_clone_is_made_once_and_updated_when_asked(clone, tmp_path):

@@ -46,13 +46,19 @@ class Repository:
         if sha is None and (self.own or pull):
             sha = self._fetch(match["base"], pull is not None, match["suffix"], full)
         if sha is None:
+            head = self._commit("HEAD")
+            if head is not None:
+                self._check_content(head, "HEAD")  # a name is unknown in the wrong repository
             raise NotFoundError(f"commit: {self.label} has no {name!r}{self._ambiguous(name)}")
+        self._check_content(sha, name)
+        return sha
+
+    def _check_content(self, sha: str, name: str) -> None:
         if not self.git("ls-tree", sha, "exir", "src/executorch"):
             raise RequestError(
                 f"repo: {self.label} holds no ExecuTorch at {name} (neither exir/ nor "
                 "src/executorch): pass repo=PATH, a clone of it"
             )
-        return sha
 
     def git(self, *words: str) -> str:
         """Run a git command that must work, and give what it printed."""
