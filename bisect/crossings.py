@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect.metrics import Metric
 from bisect.rig import Rig, failure, same_torch
 from bisect.sides import Crossing, Effect, Side, effects, side_to_search
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from bench.config import Request
 from bench.environment import releases
@@ -18,13 +19,16 @@ class Crossed:
 
     Attributes:
         runtimes: those that share one torch, oldest first: they could be crossed.
-        moved: the side that moves the metric; None where neither was shown to, or nothing crossed.
+        moved: the side that moves the metric as was asked; None where neither was shown to, or
+            nothing was crossed.
         notes: sentences for the verdict.
+        records: the measurements by exporter and runtime, so that none is taken again.
     """
 
     runtimes: tuple[str, ...]
     moved: Side | None
     notes: tuple[str, ...]
+    records: Mapping[tuple[str, str], Sequence[dict[str, Any]]] = field(default_factory=dict)
 
 
 def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
@@ -48,13 +52,15 @@ def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
         for e in ("old", "new")
         for r in ("old", "new")
     }
-    values = _values(rig, bench, ends)
+    values, records = _measure(rig, bench, ends)
     if isinstance(values, str):
-        return Crossed(fit, None, (*notes, values))
+        return Crossed(fit, None, (*notes, values), records)
     found = effects(values)
     words = {"exporter": tuple(exporters.values()), "runtime": (old, new)}
     notes += [effect_words(effect, words[effect.side], rig.metric) for effect in found]
-    return Crossed(fit, side_to_search(found, rig.request.settings.floor), tuple(notes))
+    settings = rig.request.settings
+    moved = side_to_search(found, settings.floor, settings.direction)
+    return Crossed(fit, moved, tuple(notes), records)
 
 
 def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
@@ -66,10 +72,13 @@ def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
     )
 
 
-def _values(
+def _measure(
     rig: Rig, bench: Request, ends: dict[Crossing, tuple[str, str]]
-) -> dict[Crossing, list[float]] | str:
-    """Return the repeats of each crossing; or a sentence, where one can't be measured."""
+) -> tuple[dict[Crossing, list[float]] | str, dict[tuple[str, str], list[dict[str, Any]]]]:
+    """Return the repeats of each crossing, or a sentence where one can't be measured; and records.
+
+    By exporter and runtime.
+    """
     by_name = {
         f"{exporter} on {runtime}": (exporter, runtime) for exporter, runtime in ends.values()
     }
@@ -88,6 +97,6 @@ def _values(
                 listener.measured(number, value)
                 if value is None:
                     why = failure(prober.records[number][-1])
-                    return f"Not crossed: {names[number]}: {why}"
+                    return f"Not crossed: {names[number]}: {why}", {}
                 values[key].append(value)
-    return values
+    return values, {by_name[name]: prober.records[number] for number, name in enumerate(names)}

@@ -6,7 +6,7 @@ from bisect.listener import ConsoleListener
 from bisect.metrics import Metric
 from bisect.prober import RealProber, Recorded
 from bisect.request import BisectRequest
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,6 +75,7 @@ class Rig:
         sides: Sides,
         listener: ConsoleListener,
         ends: Sequence[str] = (),
+        seen: Mapping[str, Sequence[dict[str, Any]]] | None = None,
     ) -> RealProber:
         """Make what measures the revisions of a stage.
 
@@ -85,7 +86,13 @@ class Rig:
             sides: what each name is: exporter and runtime.
             listener: is told of builds and phases.
             ends: what is looked up at once; the ends of the range where not given.
+            seen: measurements that another stage took of the same, by revision.
         """
+        taken = [
+            record | {"stage": stage, "revision": name}
+            for name, records in (seen or {}).items()
+            for record in records
+        ]
         prober = RealProber(
             names,
             self.metric,
@@ -94,7 +101,7 @@ class Rig:
             self._measurer(bench, listener, ends or (names[0], names[-1])),
             stage,
             host(),
-            self._earlier,
+            [*taken, *self._earlier],
             companions=self.request.companion,
         )
         self.probers.append(prober)

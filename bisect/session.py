@@ -101,18 +101,20 @@ class BisectSession:
     def _releases(self, found: SearchRange) -> Searched:
         """Search the releases, their exporters on one torch; then the commits in between."""
         bench = self.rig.on_base(self._request.bench)
-        held = ""
+        stage = Stage("releases", found, bench)
         if self.rig.metric.method != "export":
             if bench.runtimes:
-                held = bench.runtimes[0]
+                stage = replace(stage, held=bench.runtimes[0])
             else:
                 crossed = cross(self.rig, found.names, bench)
                 self._notes += crossed.notes
                 self._moved = crossed.moved
-                held = crossed.runtimes[-1]
                 if crossed.moved == "runtime":
                     return self._runtimes(crossed, found.names[-1])
-        searched = search(self.rig, Stage("releases", found, bench, held=held))
+                held = crossed.runtimes[-1]
+                seen = {e: records for (e, r), records in crossed.records.items() if r == held}
+                stage = replace(stage, held=held, seen=seen)
+        searched = search(self.rig, stage)
         if not searched.finding.culprits:
             return searched
         index = searched.finding.culprits[0].index
@@ -134,7 +136,9 @@ class BisectSession:
             return searched
         earlier = list(self._notes)
         self._notes += filter(None, [commits.note])
-        stage = replace(searched.stage, name="commits", range=commits, repository=repository)
+        stage = replace(
+            searched.stage, name="commits", range=commits, repository=repository, seen={}
+        )
         deeper = search(self.rig, stage)
         if deeper.finding.culprits:
             return deeper
@@ -150,7 +154,8 @@ class BisectSession:
         )
         bench = self.rig.on_base(self._request.bench)
         runtimes = SearchRange(fit, (), {})
-        return search(self.rig, Stage("runtimes", runtimes, bench, "runtime", exporter))
+        seen = {r: records for (e, r), records in crossed.records.items() if e == exporter}
+        return search(self.rig, Stage("runtimes", runtimes, bench, "runtime", exporter, seen=seen))
 
     def _commits(self, repository: Repository, found: SearchRange) -> Searched:
         bench, note = self.rig.on_base_of(self._request.bench, found.names[-1])

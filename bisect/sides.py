@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect.noise import welch_interval
+from bisect.noise import Direction, agrees, welch_interval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -50,7 +50,10 @@ def _effect(side: Side, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
     return Effect(side, size, (size - reach, size + reach))
 
 
-def side_to_search(found: tuple[Effect, Effect], floor: float) -> Side | None:
-    """Return the side whose change is the greater; None where neither moved."""
-    moved = [effect for effect in found if effect.moved(floor)]
+def side_to_search(found: tuple[Effect, Effect], floor: float, direction: Direction) -> Side | None:
+    """Return the side that changes it more in the direction asked about; None where neither does.
+
+    Two sides that moved it against each other can leave little to see between the endpoints.
+    """
+    moved = [e for e in found if e.moved(floor) and agrees(e.size, direction)]
     return max(moved, key=lambda effect: abs(effect.size)).side if moved else None

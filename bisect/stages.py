@@ -13,7 +13,7 @@ from bisect.rig import Rig, Sides
 from bisect.sides import Side
 from bisect.verdict import Named
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.config import Request
@@ -35,6 +35,7 @@ class Stage:
         varied: the side that the revisions are.
         held: the revision that is the other side; empty where there is none.
         repository: where commits are looked up; None for releases.
+        seen: measurements that the crossings took of its revisions already.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Stage:
     varied: Side = "exporter"
     held: str = ""
     repository: Repository | None = None
+    seen: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def sides(self) -> Sides:
@@ -85,7 +87,7 @@ def search(rig: Rig, stage: Stage) -> Searched:
     last = len(names) - 1
     rig.say(f"{stage.name}: {last} candidates between {names[0]} and {names[-1]}")
     listener = rig.listener(names)
-    prober = rig.prober(stage.name, names, stage.bench, stage.sides, listener)
+    prober = rig.prober(stage.name, names, stage.bench, stage.sides, listener, seen=stage.seen)
     problem = Problem(last, exact=rig.metric.exact)
     narrow = None
     if rig.request.relevance and stage.range.changes and stage.bench.origin.rung not in _BUILT:

@@ -167,7 +167,10 @@ def headline(finding: Finding, context: Context) -> str:
         case "no_difference":
             return f"{metric} does not differ between {good} and {bad} beyond the noise"
         case "opposite":
-            return f"{metric} changed the other way between {good} and {bad}: are they swapped?"
+            return (
+                f"{metric} changed the other way between {good} and {bad}: direction=any searches "
+                "that too"
+            )
         case "unmeasurable":
             return f"{metric} can't be measured at an endpoint ({good}, {bad})"
         case _:

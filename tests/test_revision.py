@@ -119,6 +119,9 @@ def test_commits_are_called_by_their_sha_and_by_what_was_typed(revisions, clone)
     assert revisions.resolve(last[:8]).name == last[:10]
     assert revisions.resolve("main").name == f"main@{last[:10]}"
     assert revisions.resolve("HEAD~2").name == f"HEAD~2@{clone.shas[1][:10]}"
+    for typed in ("main", "HEAD~2", "HEAD^", f"{last[:12]}~3"):  # a resumed run reads them back
+        name = revisions.resolve(typed).name
+        assert revisions.resolve(name).name == name
     found = revisions.resolve("main")
     assert (found.kind, found.sha, found.release) == ("commit", last, None)
     assert found.describe() == f"commit {last} of 2026-08-10"

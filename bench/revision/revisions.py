@@ -180,7 +180,8 @@ class Revisions:
             return self._working_tree(text, path, pinned=folder is not None)
         if text.startswith(("/", "./", "../", "~/")):
             raise RequestError(f"commit: there is no folder {text!r}")
-        check_name(text)
+        pinned = _PINNED.fullmatch(text)
+        check_name(pinned["typed"] if pinned else text)
         return self._commit(text)
 
     def _release(self, release: str) -> Revision:

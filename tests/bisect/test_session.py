@@ -69,6 +69,14 @@ def test_a_change_of_the_runtime_is_searched_on_the_runtimes(tmp_path: Path) -> 
     assert verdict["culprit"]["confirmed"]
 
 
+def test_what_the_crossings_measured_is_not_measured_again(tmp_path: Path) -> None:
+    found = session(tmp_path, [], crossings(0, 30))  # nothing is recorded of the runtimes alone
+    with pytest.raises(NotRecordedError):  # until culprit and parent are run anew
+        found.run()
+    runtimes = found.rig.probers[-1]
+    assert [len(runtimes.records[i]) for i in (0, 1)] == [3, 3]
+
+
 def test_the_runtimes_verdict_promises_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

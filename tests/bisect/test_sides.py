@@ -1,3 +1,4 @@
+from bisect.noise import Direction
 from bisect.sides import Crossing, effects, side_to_search
 
 import pytest
@@ -28,11 +29,25 @@ def values(exporter: float, runtime: float, both: float = 0.0) -> dict[Crossing,
 def test_the_side_that_moved(exporter: float, runtime: float, side: str | None) -> None:
     found = effects(values(exporter, runtime))
     assert [round(effect.size, 6) for effect in found] == [exporter, runtime]
-    assert side_to_search(found, floor=1.0) == side
+    assert side_to_search(found, floor=1.0, direction="any") == side
+
+
+@pytest.mark.parametrize(
+    ("exporter", "runtime", "direction", "side"),
+    [
+        (10, -30, "increase", "exporter"),
+        (10, -30, "decrease", "runtime"),
+        (-10, -30, "increase", None),
+    ],
+)
+def test_only_a_change_in_the_direction_asked_about_is_searched(
+    exporter: float, runtime: float, direction: Direction, side: str | None
+) -> None:
+    assert side_to_search(effects(values(exporter, runtime)), 1.0, direction) == side
 
 
 def test_a_change_below_the_floor_is_none() -> None:
-    assert side_to_search(effects(values(3, 0)), floor=5.0) is None
+    assert side_to_search(effects(values(3, 0)), floor=5.0, direction="any") is None
 
 
 def test_an_interaction_is_shared_between_the_sides() -> None:
