@@ -10,6 +10,7 @@ import os
 import time
 from bisect.conclusion import Conclusion
 from bisect.crossings import Crossed, cross
+from bisect.middle import look_between
 from bisect.ranges import SearchRange, between_releases, commit_range, release_range
 from bisect.request import BisectRequest
 from bisect.rig import Rig
@@ -115,10 +116,14 @@ class BisectSession:
                 seen = {e: records for (e, r), records in crossed.records.items() if r == held}
                 stage = replace(stage, held=held, seen=seen)
         searched = search(self.rig, stage)
+        agree = searched.finding.status in ("no_difference", "opposite")
+        if agree and self._request.good is None and len(found.names) > 2:
+            searched, note = look_between(self.rig, stage, searched)
+            self._notes.append(note)
         if not searched.finding.culprits:
             return searched
-        index = searched.finding.culprits[0].index
-        return self._between(searched, found.names[index - 1], found.names[index])
+        index, names = searched.finding.culprits[0].index, searched.stage.range.names
+        return self._between(searched, names[index - 1], names[index])
 
     def _between(self, searched: Searched, before: str, after: str) -> Searched:
         """Go on to the commits between two releases; return what says more.

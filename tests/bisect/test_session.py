@@ -143,7 +143,14 @@ def exported(levels: Mapping[str, float]) -> list[dict[str, Any]]:
     return [one for name, peak in levels.items() for one in measured("releases", name, peak)]
 
 
-ALL = {"v1.0.1": 100, "v1.1.0": 100, "v1.2.0": 100, "v1.3.1": 100, "v1.4.1": 130, "v1.5.1": 130}
+ALL: dict[str, float] = {
+    "v1.0.1": 100,
+    "v1.1.0": 100,
+    "v1.2.0": 100,
+    "v1.3.1": 100,
+    "v1.4.1": 130,
+    "v1.5.1": 130,
+}
 
 
 def commits(made: Clone, at: int, step: float = 30) -> list[dict[str, Any]]:
@@ -200,13 +207,43 @@ def test_a_repository_without_the_tags_ends_at_the_releases(
     assert "has no tag v1.3.1: git fetch --tags" in text
 
 
+def in_between(levels: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [one for name, peak in levels.items() for one in measured("middle", name, peak, 1)]
+
+
 def test_a_change_that_no_release_has_is_not_searched_in_commits(
-    tmp_path: Path, history: Clone
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["runtime=v1.4.1", f"repo={history.path}"]
-    found = session(tmp_path, words, exported(dict.fromkeys(ALL, 100)), [])
+    same = dict.fromkeys(ALL, 100)
+    found = session(tmp_path, words, exported(same) + in_between(same), [])
     assert found.run() == 3
     assert found.verdict["status"] == "no_difference"
+    assert [prober.stage for prober in found.rig.probers] == ["releases", "middle"]
+    assert (
+        "encode_peak by release: v1.0.1 100.0 MB, v1.1.0 100.0 MB, v1.2.0 100.0 MB, "
+        "v1.3.1 100.0 MB, v1.4.1 100.0 MB, v1.5.1 100.0 MB; those in between were run once."
+    ) in capsys.readouterr().out
+
+
+def test_what_grew_and_shrank_again_between_the_releases_is_found(
+    tmp_path: Path, history: Clone
+) -> None:
+    hump = ALL | {"v1.5.1": 100.0}
+    near = [one for n in ("v1.3.1", "v1.4.1") for one in measured("neighbours", n, hump[n])]
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    records = exported(hump) + in_between(hump) + near + commits(history, 5)
+    found = session(tmp_path, words, records, [])
+    assert found.run() == 1
+    assert found.verdict["culprit"]["sha"] == history.shas[5]
+    stages = [prober.stage for prober in found.rig.probers]
+    assert stages == ["releases", "middle", "neighbours", "commits"]
+
+
+def test_releases_that_a_person_named_are_all_that_is_measured(tmp_path: Path) -> None:
+    same = dict.fromkeys(ALL, 100)
+    found = session(tmp_path, ["runtime=v1.4.1"], exported(same), ["good=v1.0.1", "bad=v1.5.1"])
+    assert found.run() == 3
     assert [prober.stage for prober in found.rig.probers] == ["releases"]
 
 
