@@ -91,8 +91,8 @@ def _exporter(
 ) -> str:
     if not libraries:
         return (
-            "No native library of ExecuTorch was loaded by the export: a commit's Python over a "
-            "release's libraries is a faithful exporter here."
+            "No native library of ExecuTorch was loaded by the export: nothing that takes part in "
+            "it is missing from an overlay of Python."
         )
     names = ", ".join(PurePosixPath(library).name for library in libraries)
     loaded = f"The export loaded {names}, as the release built it"

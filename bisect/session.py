@@ -103,6 +103,10 @@ class BisectSession:
         """Search the releases, their exporters on one torch; then the commits in between."""
         bench = self.rig.on_base(self._request.bench)
         stage = Stage("releases", found, bench)
+        self._notes.append(
+            f"Exporters are each release's Python over ExecuTorch {self.rig.base}, on its torch: "
+            "what a release's own torch, dependencies or native code did does not show."
+        )
         if self.rig.metric.method != "export":
             if bench.runtimes:
                 stage = replace(stage, held=bench.runtimes[0])

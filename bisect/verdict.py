@@ -12,6 +12,9 @@ from typing import Any
 
 from bench.values import format_seconds
 
+_FILES = 6
+"""Files of a commit that are named."""
+
 
 @dataclass(frozen=True)
 class Named:
@@ -257,7 +260,9 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
             f"- other candidates of the {100 * context.confidence:g}% set: {'; '.join(others[:10])}"
         )
     if named.files:
-        lines.append(f"- files: {', '.join(named.files[:12])}{' ...' * (len(named.files) > 12)}")
+        more = len(named.files) - _FILES
+        also = f" and {more} more" if more > 0 else ""
+        lines.append(f"- files: {', '.join(named.files[:_FILES])}{also}")
     before, after = (context.records.get(i, ()) for i in (culprit.parent, culprit.index))
     lines += ["", *before_and_after(before, after, context.metric)]
     return lines

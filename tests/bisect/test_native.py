@@ -19,8 +19,8 @@ CHANGES = {
 }
 COMMITS = list(CHANGES)
 FAITHFUL = (
-    "No native library of ExecuTorch was loaded by the export: a commit's Python over a release's "
-    "libraries is a faithful exporter here."
+    "No native library of ExecuTorch was loaded by the export: nothing that takes part in it is "
+    "missing from an overlay of Python."
 )
 
 
