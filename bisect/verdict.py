@@ -140,7 +140,7 @@ def _trial_json(trial: Trial, finding: Finding, context: Context) -> dict[str, A
 def as_markdown(finding: Finding, context: Context) -> str:
     """Build verdict.md: the verdict first, its evidence after it."""
     lines = [f"## {headline(finding, context)}", ""]
-    lines += _range_lines(finding, context)
+    lines += [f"- {line}" for line in _range_lines(finding, context)]
     for culprit in (*finding.culprits, *finding.suspects):
         lines += ["", *_culprit_lines(culprit, context)]
     if finding.culprits:
@@ -250,7 +250,7 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
         *([f"{named.author}, {named.date}"] if named.author else []),
         f"- step {change(culprit.step)}{relative}, 95%: {change(low)} to {change(high)}; "
         f"{culprit.share:.0%} of the whole difference",
-        f"- confidence {found.confidence:.1%}, {how} against "
+        f"- confidence {_sure(found.confidence)}, {how} against "
         + context.revisions[culprit.parent].name[:10]
         + (", run in turn" if culprit.compared else ": the two could not be run in turn"),
     ]
@@ -266,6 +266,11 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
     before, after = (context.records.get(i, ()) for i in (culprit.parent, culprit.index))
     lines += ["", *before_and_after(before, after, context.metric)]
     return lines
+
+
+def _sure(confidence: float) -> str:
+    """Print a probability; none is certain."""
+    return "over 99.9%" if confidence > 0.999 else f"{confidence:.1%}"
 
 
 def _level(context: Context, index: int) -> float | None:

@@ -1,6 +1,7 @@
 import json
+from bisect.companion import Companion, Trial
 from bisect.metrics import metric_of
-from bisect.verdict import Context, Named, as_json, as_markdown
+from bisect.verdict import Context, Named, as_json, as_markdown, trial_words
 from typing import Any
 
 from tests.bisect.test_driver import History, Scripted, bisect, step
@@ -71,7 +72,8 @@ def test_markdown_says_it_all() -> None:
     text = as_markdown(found(), context(40))
     for words in (
         "## export_peak changed with 0000000016 subject 22",
-        "40 candidates", "7 of them can matter", "A, 2026-08-01", "files: exir/a.py",
+        "- 40 candidates", "7 of them can matter", "A, 2026-08-01", "files: exir/a.py",
+        "- confidence over 99.9%, confirmed against",
         "| lower | 100.0 | 250.0 | +150.0 |", "100% of the whole difference",
         "the exporter that moved it; programs ran on v1.4.1", "    python -m bisect export_peak",
     ):  # fmt: skip
@@ -114,3 +116,32 @@ def test_a_suspect_is_no_culprit() -> None:
 def test_the_set_is_called_by_the_confidence_asked_for() -> None:
     finding = bisect(History(step(40, 20), broken=[19, 20, 21]), confidence=0.9)
     assert "of the 90% set: " in as_markdown(finding, context(40, confidence=0.9))
+
+
+def tried(trial: Trial, **changes: Any) -> str:
+    """Return the sentence on a search by an exact number."""
+    return trial_words(trial, found(), context(40, **changes))
+
+
+SIZE = Companion("pte_size", 20e6, 50e6)
+
+
+def test_a_companion_is_said_to_step_at_the_same_commit_only_where_it_was_seen_to() -> None:
+    name = f"{22:010x}"
+    assert tried(Trial(SIZE, 22, 20e6, 50e6)) == (
+        f"pte_size steps at the same commit, {name}: 20.0 MB to 50.0 MB. It is exact, so it was "
+        "searched first, at one run each; export_peak was measured at that commit and its parent, "
+        "and confirms it."
+    )
+    for unseen in (Trial(SIZE, 22, None, 50e6), Trial(SIZE, 22, 50e6, 50e6), Trial(SIZE)):
+        assert tried(unseen) == (
+            "pte_size changes over the range too (20.0 MB to 50.0 MB), but not where export_peak "
+            "does."
+        )
+
+
+def test_a_companion_of_another_commit_is_said_to_be_one() -> None:
+    assert tried(Trial(Companion("delegates", 2, 4), 7, 2, 4)) == (
+        f"delegates steps at {7:010x}: 2 to 4; export_peak did not confirm that commit and was "
+        "searched itself."
+    )
