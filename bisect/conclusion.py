@@ -81,7 +81,7 @@ class Conclusion:
             wall_s=self.seconds,
             worker_s=self.rig.worker_s,
             environment=f"{machine.label()}; torch {record.get('torch', '?')}; "
-            f"rung {record.get('rung', '?')}; allocator {searched.stage.bench.allocator}",
+            f"{_rungs(record)}; allocator {searched.stage.bench.allocator}",
             confidence=request.settings.confidence,
             notes=(*self.notes, *native),
         )
@@ -90,3 +90,10 @@ class Conclusion:
 def _cell_of(record: Mapping[str, Any]) -> dict[str, Any]:
     cells = record.get("cells") or [{}]
     return {k: v for k, v in cells[-1].items() if k not in ("key", "exporter")}
+
+
+def _rungs(record: Mapping[str, Any]) -> str:
+    """Say how the environments were made: of both sides, where a program was run."""
+    rung, exporter = record.get("rung", "?"), record.get("exporter_rung")
+    runs = (record.get("cells") or [{}])[-1].get("runtime") is not None
+    return f"exporter rung {exporter}, runtime rung {rung}" if runs and exporter else f"rung {rung}"

@@ -11,7 +11,7 @@ from bisect.problem import Problem, relevance_prior
 from bisect.ranges import SearchRange, details, name_all
 from bisect.rig import Rig, Sides
 from bisect.sides import Side
-from bisect.verdict import Named
+from bisect.verdict import NO_NARROWING, Named
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,7 +95,7 @@ def search(rig: Rig, stage: Stage) -> Searched:
     with listener:
         finding = Bisection(problem, prober, settings, listener, narrow).run()
     wanted = candidates(stage.range, prober.all_records) if narrow else list(range(1, last + 1))
-    why = "they touch a file that the measured process read" if narrow else "no narrowing"
+    why = "they touch a file that the measured process read" if narrow else NO_NARROWING
     if narrow and len(wanted) == last:
         why = "each touches a file that the measured process read, or native code was built"
     said = native.note(

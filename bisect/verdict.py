@@ -12,6 +12,8 @@ from typing import Any
 
 from bench.values import format_seconds
 
+NO_NARROWING = "no narrowing"
+"""Why candidates are relevant where none was ruled out beforehand."""
 _FILES = 6
 """Files of a commit that are named."""
 
@@ -170,9 +172,11 @@ def headline(finding: Finding, context: Context) -> str:
         case "no_difference":
             return f"{metric} does not differ between {good} and {bad} beyond the noise"
         case "opposite":
+            rose = finding.endpoint is not None and finding.endpoint.difference > 0
+            verb, noun = ("rose", "rise") if rose else ("fell", "fall")
             return (
-                f"{metric} changed the other way between {good} and {bad}: direction=any searches "
-                "that too"
+                f"{metric} {verb} from {good} to {bad}, not the other way: "
+                f"direction=any searches the {noun}"
             )
         case "unmeasurable":
             return f"{metric} can't be measured at an endpoint ({good}, {bad})"
@@ -184,12 +188,17 @@ def _range_lines(finding: Finding, context: Context) -> list[str]:
     names, show = [named.name for named in context.revisions], context.metric.show
     total = len(names) - 1
     measured = len([runs for runs in context.records.values() if runs])
+    narrowed = context.why_relevant != NO_NARROWING
     outside = ""
     if 0 < context.worker_s <= context.wall_s:
         outside = f" ({1 - context.worker_s / context.wall_s:.0%} of it outside the workers)"
     lines = [
-        f"{total} candidate{'s' * (total != 1)} between {names[0]} and {names[-1]}; "
-        f"{context.relevant} of them can matter ({context.why_relevant}).",
+        f"{total} candidate{'s' * (total != 1)} between {names[0]} and {names[-1]}"
+        + (
+            f"; {context.relevant} of them can matter ({context.why_relevant})."
+            if narrowed
+            else "."
+        ),
         f"{finding.measurements} measurements beside the endpoint check; "
         f"{measured} revisions measured, {format_seconds(context.wall_s)}{outside}.",
     ]

@@ -145,3 +145,11 @@ def test_a_companion_of_another_commit_is_said_to_be_one() -> None:
         f"delegates steps at {7:010x}: 2 to 4; export_peak did not confirm that commit and was "
         "searched itself."
     )
+
+
+def test_the_wrong_direction_is_said_as_what_it_is() -> None:
+    fell = bisect(History([v * SCALE for v in step(40, 22, -50)], sigma=0.1 * SCALE))
+    assert as_markdown(fell, context(40)).splitlines()[0] == (
+        "## export_peak fell from 0000000000 to 0000000028, not the other way: "
+        "direction=any searches the fall"
+    )
