@@ -22,7 +22,7 @@ COMPANIONS = {"planned": 1.0, "pte_size": 4096.0, "undelegated": 1.0, "delegates
 Below 4096 bytes, the alignment of a segment, a file's size says nothing of memory.
 """
 _IN_BYTES = ("planned", "pte_size")
-_ALIKE = 2.0
+_ALIKE = 4.0
 """A change of bytes within this factor of the metric's own probably is the metric's own."""
 _NOTABLE = 0.1
 """A change of bytes below this share of the metric's is about something else."""
