@@ -43,9 +43,14 @@ def main(argv: list[str]) -> int:
         cpus=process.usable_cpus(),
         peak_source=memory.peak_source(),
     )
-    phases = Phases(events)
     tracer = Trace()
+    phases = Phases(events)
     try:
+        watched = None
+        if "explain" in request:  # slower and larger: nothing it says of itself is a measurement
+            from et_worker.highwater import ExplainedPhases
+
+            phases = watched = ExplainedPhases(events, request["explain"])
         # Imported here: each task pulls in what it measures with, and only that.
         if request["task"] == "export":
             from et_worker.export import run_export as task
@@ -58,6 +63,8 @@ def main(argv: list[str]) -> int:
         else:
             raise ValueError(f"unknown task {request['task']!r}; known: export, run")
         task(request, events, phases)
+        if watched:
+            watched.report()
     except Exception as error:
         traceback.print_exc()
         kind, reason = describe(error, phases.current)
