@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +28,8 @@ _ALLOCATOR: dict[str, dict[str, str]] = {
     "default": {},
     "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"},
 }
+_SLOWER = 10
+"""So many times the person's time limit is given to a process under a profiler."""
 
 # What a record says of the environment of the process, of the exporter's, and of the end.
 _ENVIRONMENT = ("rung", "why", "torch", "build_key", "packages_hash")
@@ -137,6 +139,34 @@ class Measurer:
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
+    def profile(self, job: Job, explain: Mapping[str, Any]) -> Outcome:
+        """Run a job's process once more under a profiler (see ``et_worker.highwater``).
+
+        It is slower and larger than the process it explains: how it ends makes no record, its
+        program is thrown away, and the limits are those of the profiler, not the person's.
+
+        Args:
+            job: what is to be explained.
+            explain: what the worker is told of the profiler.
+
+        Raises:
+            BuildError: if the environment, or the program that a run needs, can't be had.
+        """
+        watched = replace(job, request={**job.request, "explain": explain})
+        limits = replace(self.limits, memory_cap=None, timeout_s=_SLOWER * self.limits.timeout_s)
+        exporter = self._environment(job.cells[0].exporter, "export")
+        if job.kind == "export":
+            scratch = self.programs.incoming()
+            try:
+                return self._start(watched, exporter, scratch, limits)
+            finally:
+                scratch.unlink(missing_ok=True)
+        try:
+            program, _ = self._program(job, exporter)
+        except _NoProgramError as error:
+            raise BuildError(f"no program to run: {error}") from error
+        return self._start(watched, self._environment(job.revision, "run"), program.path, limits)
+
     def _begun(self, job: Job) -> dict[str, Any]:
         return {
             "job_key": job.key,
@@ -210,8 +240,9 @@ class Measurer:
         environment: Environment,
         program: Path,
         more: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
     ) -> Outcome:
-        """Run the worker of a job.
+        """Run the worker of a job, within the person's limits if no others are given.
 
         Raises:
             DiskError: if it failed because a disk was full: that is no finding about its cells.
@@ -228,7 +259,7 @@ class Measurer:
                 {**job.request, "program": str(program), **(more or {})},
                 env=env | _ALLOCATOR[job.cells[0].allocator],
                 folder=scratch,
-                limits=self.limits,
+                limits=limits or self.limits,
                 on_phase=self.progress.phase,
             )
             if outcome.status == "failed":

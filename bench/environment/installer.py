@@ -58,8 +58,9 @@ class Installer(Protocol):
         what: str,
         dependencies: bool = True,
         cpu_index: bool = False,
+        target: Path | None = None,
     ) -> None:
-        """Install into the environment of ``python``.
+        """Install into the environment of ``python``, or into a folder.
 
         Args:
             commands: of the build; what the installer prints is in its log.
@@ -68,6 +69,7 @@ class Installer(Protocol):
             what: words for the error, such as ``torch 2.13.0``.
             dependencies: whether to install what they require.
             cpu_index: whether to take torch from PyTorch's own CPU index.
+            target: the folder; None for the environment.
 
         Raises:
             BuildError: if that fails.
@@ -127,9 +129,10 @@ class UvInstaller:
         what: str,
         dependencies: bool = True,
         cpu_index: bool = False,
+        target: Path | None = None,
     ) -> None:
         """See :meth:`Installer.install`."""
-        argv = [*self._install(python, cpu_index), *requirements]
+        argv = [*self._install(python, cpu_index), *_into(target), *requirements]
         if not dependencies:
             argv.append("--no-deps")
         commands.run(f"installing {what}", argv, environment=self.environment)
@@ -184,9 +187,10 @@ class PipInstaller:
         what: str,
         dependencies: bool = True,
         cpu_index: bool = False,  # noqa: ARG002 - pip has no such option: see knows_cpu_index
+        target: Path | None = None,
     ) -> None:
         """See :meth:`Installer.install`."""
-        argv = [*self._install(python), "--no-compile", *requirements]
+        argv = [*self._install(python), "--no-compile", *_into(target), *requirements]
         if not dependencies:
             argv.append("--no-deps")
         commands.run(f"installing {what}", argv, environment=self.environment)
@@ -200,6 +204,10 @@ class PipInstaller:
     @staticmethod
     def _install(python: Path) -> list[object]:
         return [python, "-m", "pip", "install", "--progress-bar", "off", "--no-input"]
+
+
+def _into(target: Path | None) -> list[object]:
+    return [] if target is None else ["--target", target]
 
 
 def normalise_freeze(text: str) -> str:
