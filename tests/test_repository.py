@@ -15,6 +15,7 @@ from bench.repository import (
     is_ancestor,
     nightly_source,
     open_repository,
+    patch,
     paths_changed,
 )
 
@@ -276,6 +277,20 @@ def test_names_of_files_may_be_anything(clone, repository):
     sha = clone.commit("odd")
     assert commit_info(repository, sha).files == ("exir/a b\nc\tcommit:é.py",)
     assert paths_changed(repository, f"{sha}~1", sha) == {sha: ("exir/a b\nc\tcommit:é.py",)}
+
+
+def test_a_patch_is_of_the_paths_asked_for(clone, repository):
+    clone.git("config", "diff.noprefix", "true")
+    clone.git("config", "diff.external", "false")
+    sha = clone.commit("changed", exir__b="1\n2\n", exir__d="3")
+    found = patch(repository, sha, ["exir/b.py", "exir/none.py"])
+    assert found.startswith("diff --git a/exir/b.py b/exir/b.py")
+    assert "\n+2" in found
+    assert "exir/d.py" not in found
+    assert found.encode()
+    assert patch(repository, sha, []) == ""
+    merged = patch(repository, clone.shas[2], ["backends/s.py"])
+    assert "+++ b/backends/s.py" in merged
 
 
 def test_ancestors_and_branch_points(clone, repository):

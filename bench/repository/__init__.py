@@ -11,6 +11,7 @@ from bench.repository.history import (
     first_parent_range,
     is_ancestor,
     nightly_source,
+    patch,
     paths_changed,
 )
 from bench.repository.names import NotFoundError, Repository, check_name
@@ -30,5 +31,6 @@ __all__ = [
     "is_ancestor",
     "nightly_source",
     "open_repository",
+    "patch",
     "paths_changed",
 ]

@@ -48,6 +48,20 @@ def commit_info(repository: Repository, sha: str) -> Commit:
     return Commit(full, subject, author, datetime.fromisoformat(date), paths)
 
 
+def patch(repository: Repository, sha: str, paths: Collection[str]) -> str:
+    """Give what a commit changed in ``paths`` against its first parent, as a unified diff.
+
+    One line of context; bytes that are no text are replaced. Empty where ``paths`` is.
+    """
+    if not paths:
+        return ""
+    words = ["-m", "--first-parent", "--no-renames", "--no-ext-diff", "--no-textconv"]
+    words += ["--no-color", "--src-prefix=a/", "--dst-prefix=b/"]  # whatever the person configured
+    wanted = [f":(top,literal){path}" for path in sorted(paths)]
+    text = repository.git("log", "-1", "--format=", "-p", "-U1", *words, sha, "--", *wanted)
+    return text.encode(errors="replace").decode().lstrip("\n")
+
+
 def is_ancestor(repository: Repository, older: str, newer: str) -> bool:
     """Tell whether ``older`` is in the history of ``newer``; a commit is in its own."""
     status, _, errors = repository.try_git("merge-base", "--is-ancestor", older, newer)
