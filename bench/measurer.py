@@ -28,8 +28,8 @@ _ALLOCATOR: dict[str, dict[str, str]] = {
     "default": {},
     "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"},
 }
-_SLOWER = 10
-"""So many times the person's time limit is given to a process under a profiler."""
+_SLOWER, _LARGER = 10, 2
+"""So many times the person's limits of time and memory are given to a process under a profiler."""
 
 # What a record says of the environment of the process, of the exporter's, and of the end.
 _ENVIRONMENT = ("rung", "why", "torch", "build_key", "packages_hash")
@@ -143,7 +143,7 @@ class Measurer:
         """Run a job's process once more under a profiler (see ``et_worker.highwater``).
 
         It is slower and larger than the process it explains: how it ends makes no record, its
-        program is thrown away, and the limits are those of the profiler, not the person's.
+        program is thrown away, and the limits are wider.
 
         Args:
             job: what is to be explained.
@@ -153,19 +153,21 @@ class Measurer:
             BuildError: if the environment, or the program that a run needs, can't be had.
         """
         watched = replace(job, request={**job.request, "explain": explain})
-        limits = replace(self.limits, memory_cap=None, timeout_s=_SLOWER * self.limits.timeout_s)
+        cap = self.limits.memory_cap
+        limits = Limits(_SLOWER * self.limits.timeout_s, cap and _LARGER * cap)
         exporter = self._environment(job.cells[0].exporter, "export")
         if job.kind == "export":
             scratch = self.programs.incoming()
             try:
-                return self._start(watched, exporter, scratch, limits)
+                return self._start(watched, exporter, scratch, limits=limits)
             finally:
                 scratch.unlink(missing_ok=True)
         try:
             program, _ = self._program(job, exporter)
         except _NoProgramError as error:
             raise BuildError(f"no program to run: {error}") from error
-        return self._start(watched, self._environment(job.revision, "run"), program.path, limits)
+        environment = self._environment(job.revision, "run")
+        return self._start(watched, environment, program.path, limits=limits)
 
     def _begun(self, job: Job) -> dict[str, Any]:
         return {

@@ -26,6 +26,7 @@ Find the commit that changed a measurement, with a stated confidence.
     python -m bisect encode_peak good=v1.2.0 bad=v1.4.1 model=small precision=int8
     python -m bisect resume=ID            finish one that was interrupted
     python -m bisect log ID               what was measured
+    python -m bisect explain ID           who held the memory: a finished one, under memray
     python -m bisect replay ID            the search again, on the recorded values
     python -m bisect probe encode_peak threshold=250MB          # for git bisect run: 0, 1, 125
     python -m bisect --list               the metrics
@@ -57,7 +58,7 @@ def _run(argv: list[str], console: Console) -> int:
     match first:
         case "probe":
             return _probe(words)
-        case "log" | "replay" | "resume":
+        case "log" | "replay" | "resume" | "explain":
             return _earlier(first, words, console)
         case _:
             return _bisect(load_bisect(first, words), console)
@@ -113,7 +114,10 @@ def _earlier(command: str, words: list[str], console: Console) -> int:
         content = {"metric": str(content["metric"]), "overrides": folder.read("overrides")}
     except (OSError, ValueError, KeyError, TypeError):
         raise RequestError(f"bisection {folder.id} has no readable request.json") from None
-    request = load_bisect(content["metric"], content["overrides"])
+    words = content["overrides"]
+    if command == "explain":
+        words = [*(word for word in words if not word.startswith("explain=")), "explain=memray"]
+    request = load_bisect(content["metric"], words)
     if command == "log":
         return show_log(request.metric, folder, console)
     if command == "replay":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from bisect.explanation import Explanation
 from bisect.rig import Rig
 from bisect.sides import Side
 from bisect.stages import Searched
@@ -25,7 +26,8 @@ class Conclusion:
     Attributes:
         moved: the side that the crossings said moved the metric.
         notes: sentences for the verdict.
-        seconds: since the bisection was started, or resumed.
+        seconds: since the bisection was started, or resumed, to the end of the search.
+        explained: what was found out of the commits named, by their index.
     """
 
     rig: Rig
@@ -33,6 +35,7 @@ class Conclusion:
     moved: Side | None
     notes: tuple[str, ...]
     seconds: float
+    explained: Mapping[int, Explanation]
 
     @property
     def content(self) -> dict[str, Any]:
@@ -84,6 +87,7 @@ class Conclusion:
             f"{_rungs(record)}; allocator {searched.stage.bench.allocator}",
             confidence=request.settings.confidence,
             notes=(*self.notes, *native),
+            explained=self.explained,
         )
 
 

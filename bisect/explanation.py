@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bisect.evidence import signed
 from bisect.holders import Comparison, Difference
 from bisect.patch import Excerpt
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bench.values import format_mb
@@ -23,15 +23,13 @@ class Explanation:
     """The phases in which the two marks were reached."""
     why_not: str = ""
     """Why it is not known who held it, where that was asked for."""
-    operators: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Calls outside delegates, before and after, of each operator where they differ."""
     excerpt: Excerpt | None = None
     """Changed lines of files that the measured process read."""
     sha: str = ""
 
     def lines(self) -> list[str]:
         """Return it as Markdown, each part after an empty line."""
-        return [*self._operator_lines(), *self._held_lines(), *self._patch_lines()]
+        return [*self._held_lines(), *self._patch_lines()]
 
     def as_json(self) -> dict[str, Any] | None:
         """Return who held what as JSON; None where it was not asked for.
@@ -59,12 +57,6 @@ class Explanation:
             ],
         }
 
-    def _operator_lines(self) -> list[str]:
-        if not self.operators:
-            return []
-        moved = [f"`{name}` {a} → {b}" for name, (a, b) in self.operators.items()]
-        return ["", f"Operators left outside delegates: {', '.join(moved)}."]
-
     def _held_lines(self) -> list[str]:
         if self.held is None:
             return ["", f"Who held the memory is not known: {self.why_not}"] if self.why_not else []
@@ -74,7 +66,7 @@ class Explanation:
             f"Who held the high-water mark, {self._where()} ({TOOL}: bytes asked of the allocator "
             "since the baseline, from runs of their own that are no measurements):",
             "",
-            "| held by | through | before | after | change |",
+            "| MB held by | through | before | after | change |",
             "| --- | --- | ---: | ---: | ---: |",
         ]
         lines += [_row(_holder(one), one.through, one.before, one.after) for one in shown]
@@ -105,21 +97,6 @@ class Explanation:
         return lines
 
 
-def operator_changes(before: str, after: str) -> dict[str, tuple[int, int]]:
-    """Compare two lists of operators such as ``aten.add.Tensor:3 aten.cat.default:1``."""
-    sides = [_counts(before), _counts(after)]
-    return {
-        name: (sides[0].get(name, 0), sides[1].get(name, 0))
-        for name in sorted({*sides[0], *sides[1]})
-        if sides[0].get(name) != sides[1].get(name)
-    }
-
-
-def _counts(text: str) -> dict[str, int]:
-    pairs = (word.rpartition(":") for word in text.split())
-    return {name: int(count) for name, _, count in pairs}
-
-
 def _holder(one: Difference) -> str:
     function, file = one.holder
     words = [f"`{function}`", file]
@@ -130,8 +107,7 @@ def _holder(one: Difference) -> str:
 
 def _row(holder: str, through: str, before: int, after: int) -> str:
     cells = [holder, f"`{through}`" if through else ""]
-    cells += [f"{format_mb(before)} MB", f"{format_mb(after)} MB"]
-    cells += [f"{(after - before) / 1e6:+.1f} MB"]
+    cells += [format_mb(before), format_mb(after), signed(after - before)]
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

@@ -149,6 +149,21 @@ def metric_of(name: str) -> Metric:
     return Metric(name, metric.method, column, "bytes", meaning)
 
 
+def watched_until(metric: Metric) -> str | None:
+    """Return the phase up to which its high-water mark is watched; None for the whole process.
+
+    Raises:
+        RequestError: if the metric is no high-water mark above the baseline.
+    """
+    root, _, part = metric.name.partition(".")
+    if not root.endswith("_peak") or part in ("import", "load", "steady"):
+        raise RequestError(
+            f"explain: memray tells who held a peak; {metric.name} is none (such as export_peak, "
+            "export_peak.lower, encode_peak, encode_peak.first)"
+        )
+    return part or None
+
+
 def parts_of(metric: Metric) -> list[str]:
     """Return the phases that can be bisected on by themselves: ``metric.phase``."""
     if not metric.name.endswith("_peak"):

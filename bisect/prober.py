@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect.companion import COMPANIONS, Companion, choose
 from bisect.metrics import METRICS, Metric
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from bench.config import Request
 from bench.errors import EtPeakError
+from bench.measure import Outcome
 from bench.measurer import Measurer
 from bench.plan import Job, as_export, make_plan
 from bench.results.rows import delegation
@@ -112,6 +113,16 @@ class RealProber:
             name, "export", lambda m: m.program(as_export(self.job(name, 0)))
         )
         return True
+
+    def profile(self, name: str, explain: Mapping[str, Any]) -> Outcome:
+        """Run a revision's process once more under a profiler; it makes no record.
+
+        Raises:
+            EtPeakError: if it can't be run, or may not be.
+        """
+        if isinstance(self._measurer, Recorded):
+            self._measurer.refuse(name)
+        return self._measurer.profile(self.job(name, 0), explain)
 
     def job(self, name: str, repeat: int) -> Job:
         """Return the one process that measures the metric at a revision."""

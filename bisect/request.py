@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect.finding import Settings
-from bisect.metrics import Metric, metric_of
+from bisect.metrics import Metric, metric_of, watched_until
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ OWN = {
     "share": "steps below this share of the whole difference are not searched for [0.1]",
     "budget": "the most measurements beside those of the endpoints [200]",
     "relevance": "on: commits that touch no file read are unlikely; off: all are alike [on]",
+    "explain": "memray: tell who held the memory of a culprit and of its parent [off]",
     "companion": "on: an exact number that changes too (file size, ...) is searched first [on]",
 }
 
@@ -40,6 +41,8 @@ class BisectRequest:
     settings: Settings
     relevance: bool
     companion: bool
+    explain: bool
+    """Whether memray is to tell who held the memory."""
     bench: Request
     """The cell; its `exporters` are replaced by each revision that is probed."""
     words: tuple[str, ...]
@@ -86,6 +89,11 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     for key in ("relevance", "companion"):
         if own.get(key, "on") not in ("on", "off"):
             raise choices(key, own[key], ["on", "off"])
+    if own.get("explain", "off") not in ("memray", "off"):
+        raise choices("explain", own["explain"], ["memray", "off"])
+    explain = own.get("explain") == "memray"
+    if explain:
+        watched_until(chosen)
     request = load([*_unless_given(defaults["bench"], cell), *cell], conf)
     if len(request.choices) != 1 or len(request.samples) != 1:
         raise RequestError("bisect: measures one cell: no comma lists of model, precision, ...")
@@ -108,6 +116,7 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
         ),
         relevance=own.get("relevance", "on") == "on",
         companion=own.get("companion", "on") == "on",
+        explain=explain,
         bench=request,
         words=(*(f"{key}={value}" for key, value in own.items()), *cell),
     )

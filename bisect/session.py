@@ -10,6 +10,7 @@ import os
 import time
 from bisect.conclusion import Conclusion
 from bisect.crossings import Crossed, cross
+from bisect.explain import explain
 from bisect.middle import look_between
 from bisect.ranges import SearchRange, between_releases, commit_range, release_range
 from bisect.request import BisectRequest
@@ -75,7 +76,10 @@ class BisectSession:
             self.rig.say(begun)
             searched = self._releases(releases)
         seconds = time.monotonic() - self._began
-        conclusion = Conclusion(self.rig, searched, self._moved, tuple(self._notes), seconds)
+        explained = explain(self.rig, searched)
+        conclusion = Conclusion(
+            self.rig, searched, self._moved, tuple(self._notes), seconds, explained
+        )
         self.verdict = conclusion.content
         return conclusion.show()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect.companion import Trial
 from bisect.evidence import before_and_after
+from bisect.explanation import Explanation
 from bisect.finding import Culprit, Finding
 from bisect.metrics import METRICS, Metric
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,8 @@ class Context:
     confidence: float = 0.95
     """How sure the person asked to be."""
     notes: tuple[str, ...] = field(default=())
+    explained: Mapping[int, Explanation] = field(default_factory=dict)
+    """What was found out of the commits named, by their index."""
 
 
 def as_json(finding: Finding, context: Context) -> dict[str, Any]:
@@ -72,7 +75,8 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
     where they step), confidence, credible_set, step_bytes, step_interval, share_explained, side
     (that was varied), moved (the side that moved it, where that was found out), held (the other
     side), candidates_total, candidates_relevant, probes (revisions measured), measurements (besides
-    the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command.
+    the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command. A culprit's `memory`
+    is described at :meth:`bisect.explanation.Explanation.as_json`.
     """
     culprits = [_culprit_json(culprit, context) for culprit in finding.culprits]
     first = culprits[0] if culprits else None
@@ -111,6 +115,7 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
 
 def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
     named, found = context.revisions[culprit.index], culprit.verdict
+    explained = context.explained.get(culprit.index)
     return {
         "name": named.name,
         "sha": named.sha,
@@ -126,6 +131,7 @@ def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
         "confirmed": culprit.confirmed,
         "compared": culprit.compared,
         "parent": context.revisions[culprit.parent].name,
+        "memory": explained.as_json() if explained else None,
     }
 
 
@@ -274,6 +280,8 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
         lines.append(f"- files: {', '.join(named.files[:_FILES])}{also}")
     before, after = (context.records.get(i, ()) for i in (culprit.parent, culprit.index))
     lines += ["", *before_and_after(before, after, context.metric)]
+    if explained := context.explained.get(culprit.index):
+        lines += explained.lines()
     return lines
 
 

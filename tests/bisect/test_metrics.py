@@ -1,4 +1,4 @@
-from bisect.metrics import METRICS, metric_of, parts_of
+from bisect.metrics import METRICS, metric_of, parts_of, watched_until
 
 import pytest
 
@@ -54,6 +54,11 @@ def test_every_phase_that_is_listed_is_a_metric() -> None:
     for metric in METRICS.values():
         for part in parts_of(metric):
             assert metric_of(f"{metric.name}.{part}").method == metric.method
+
+
+def test_a_phase_is_watched_to_its_end() -> None:
+    names = ("export_peak", "export_peak.lower", "encode_peak.first", "decode_peak")
+    assert [watched_until(metric_of(name)) for name in names] == [None, "lower", "first", None]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def test_the_command_line_goes_before_the_defaults() -> None:
         (["samples=401,480000"], "measures one cell"),
         (["direction=up"], "direction: 'up' is not one of"),
         (["relevance=maybe"], "relevance: 'maybe' is not one of on, off"),
+        (["explain=heap"], "explain: 'heap' is not one of memray, off"),
         (["confidence=2"], "confidence: '2' is not a number from 0.5"),
         (["share=0"], "share: '0' is not a number"),
         (["floor=lots"], "floor: 'lots' is not a size"),
@@ -64,6 +65,14 @@ def test_null_is_nothing_here_too() -> None:
 def test_an_export_metric_has_no_runtime() -> None:
     with pytest.raises(RequestError, match="runtime: export_peak is measured in the export"):
         load_bisect("export_peak", ["runtime=v1.4.1"])
+
+
+def test_who_held_the_memory_is_asked_of_peaks_only() -> None:
+    assert load_bisect("encode_peak", ["explain=memray"]).explain
+    assert not load_bisect("pte_size", ["explain=off"]).explain
+    for metric in ("pte_size", "export_time", "encode_peak.steady", "export_peak.import"):
+        with pytest.raises(RequestError, match="explain: memray tells who held a peak; "):
+            load_bisect(metric, ["explain=memray"])
 
 
 def test_what_is_written_down_means_the_same_tomorrow_and_elsewhere(

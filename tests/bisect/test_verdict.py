@@ -1,11 +1,14 @@
 import json
 from bisect.companion import Companion, Trial
+from bisect.explanation import Explanation
 from bisect.metrics import metric_of
+from bisect.patch import excerpt
 from bisect.verdict import Context, Named, as_json, as_markdown, trial_words
 from typing import Any
 
 from tests.bisect.test_driver import History, Scripted, bisect, step
 from tests.bisect.test_metrics import EXPORT
+from tests.bisect.test_patch import PATCH
 from tests.results.test_rows import record
 
 
@@ -153,3 +156,13 @@ def test_the_wrong_direction_is_said_as_what_it_is() -> None:
         "## export_peak fell from 0000000000 to 0000000028, not the other way: "
         "direction=any searches the fall"
     )
+
+
+def test_what_was_found_out_of_a_culprit_stands_below_its_tables() -> None:
+    explanation = Explanation(why_not="memray can't be installed", excerpt=excerpt(PATCH))
+    explained = context(40, explained={22: explanation})
+    text, content = as_markdown(found(), explained), as_json(found(), explained)
+    assert text.index("| lower |") < text.index("Who held the memory is not known: memray can't")
+    assert text.index("can't be installed") < text.index("```diff") < text.index("Environment:")
+    assert content["culprit"]["memory"]["why_not"] == "memray can't be installed"
+    assert as_json(found(), context(40))["culprit"]["memory"] is None

@@ -69,8 +69,8 @@ def test_uv_takes_torch_from_the_cpu_index_only_when_told(uv, recorder):
 
 
 def test_packages_may_go_into_a_folder_of_their_own(uv, recorder, tmp_path):
-    for installer in (uv, PipInstaller({})):
-        installer.install(recorder, PYTHON, ["a"], what="a", target=tmp_path)
+    for each in (uv, PipInstaller({})):
+        each.install(recorder, PYTHON, ["a"], what="a", target=tmp_path)
         argv = recorder.calls[-1][0]
         assert argv[argv.index("--target") + 1] == str(tmp_path)
 
