@@ -94,8 +94,7 @@ def changed_lines(
     """
     if named.sha is None:
         return Excerpt((), 0)
-    telling = held.largest() if held else ()
-    first = [one.holder[1].removeprefix(_PACKAGE) for one in telling]
+    first = [file.removeprefix(_PACKAGE) for file in (held.files if held else ())]
     wanted = [path for path in named.files if path in read]
     return excerpt(patch(repository, named.sha, wanted), first)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _SHOWN = 10
-_SMALL = 0.01
+_SMALL = 0.02
 """Differences below this share of the largest one are not worth a line."""
 _CALLERS = 2
 
@@ -21,6 +21,9 @@ Function = tuple[str, str]
 """Its name, and the file it is in."""
 SMALLER: Function = ("", "")
 """Stands for all stacks too small to be looked up."""
+ARENAS: Function = ("(small objects of Python)", "")
+"""The interpreter's arenas, of 256 KiB to 1 MiB: who asked for one holds little of it."""
+_ARENA = "_PyObject_ArenaMmap"
 NATIVE: Function = ("(threads that run no Python)", "")
 
 
@@ -83,6 +86,19 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files of who held the memory, those of the largest differences first.
+
+        A caller's file stands for what it let its callees hold.
+        """
+        sizes: dict[str, int] = defaultdict(int)
+        for one in self.differences:
+            for _, file in {one.holder, *one.callers}:
+                sizes[file] += max(one.before, one.after)
+        named = [one.holder[1] for one in self.largest()]
+        return tuple(dict.fromkeys([*named, *sorted(sizes, key=lambda file: -sizes[file])]))
+
+    @property
     def change(self) -> int:
         """Return the bytes by which the mark is higher."""
         return self.after - self.before
@@ -133,6 +149,8 @@ def _difference(holder: Function, before: Sequence[Site], after: Sequence[Site])
 
 
 def _site(told: Mapping[str, Any]) -> Site:
+    if told["native"] == _ARENA:
+        return Site(told["bytes"], ARENAS, _ARENA, ())
     leaf = _function(told["leaf"])
     chain = [_function(frame) for frame in told["frames"]]
     holder, *callers = [one for one in chain if one] or [leaf or NATIVE]

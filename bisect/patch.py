@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LINES = 60
-_OF_ONE_HUNK = 24
+_LINES = 80
+_OF_ONE_HUNK = 16
 _WIDE = 140
+_NEW_FILE = "@@ -0,0 "
+_CODE = re.compile(r"\+(async def|def|class) ")
+_SAYS_LITTLE = re.compile(r"[+-]\s*(#|import |from \S+ import|$)")
+"""A changed line that is a comment, an import, or empty."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +28,22 @@ class _Hunk:
     file: str
     lines: tuple[str, ...]
 
+    @property
+    def begin(self) -> int:
+        """The line to begin at: past the licence and the imports of a new file."""
+        if not self.lines[0].startswith(_NEW_FILE):
+            return 0
+        return next((n for n, line in enumerate(self.lines) if _CODE.match(line)), 0)
+
+    @property
+    def says_little(self) -> bool:
+        return all(_SAYS_LITTLE.match(line) for line in self.lines if _changes(line))
+
 
 def excerpt(patch: str, first: Sequence[str] = (), most: int = _LINES) -> Excerpt:
-    """Choose lines of a patch.
+    """Choose lines of a patch: the beginning of each hunk, of a new file its first function.
+
+    Hunks of nothing but comments, imports and empty lines come last.
 
     Args:
         patch: a unified diff as git prints it.
@@ -33,20 +51,26 @@ def excerpt(patch: str, first: Sequence[str] = (), most: int = _LINES) -> Excerp
         most: lines there is room for.
     """
     order = {path: rank for rank, path in enumerate(first)}
-    hunks = sorted(_hunks(patch), key=lambda hunk: order.get(hunk.file, len(order)))
+    hunks = sorted(
+        _hunks(patch), key=lambda hunk: (hunk.says_little, order.get(hunk.file, len(order)))
+    )
     lines: list[str] = []
     left_out, shown = 0, ""
     for hunk in hunks:
         heading = [] if hunk.file == shown else [f"+++ {hunk.file}"]
         room = min(_OF_ONE_HUNK, most - len(lines) - len(heading))
-        kept = hunk.lines[:room] if room > 1 else ()
-        left_out += sum(line[:1] in ("+", "-") for line in hunk.lines[len(kept) :])
-        if any(line[:1] in ("+", "-") for line in kept):
+        kept = hunk.lines[hunk.begin :][: max(0, room)]
+        if any(map(_changes, kept)):
             lines += [*heading, *kept]
             shown = hunk.file
         else:
-            left_out += sum(line[:1] in ("+", "-") for line in kept)
+            kept = ()
+        left_out += sum(map(_changes, hunk.lines)) - sum(map(_changes, kept))
     return Excerpt(tuple(_plain(line) for line in lines), left_out)
+
+
+def _changes(line: str) -> bool:
+    return line[:1] in ("+", "-")
 
 
 def _hunks(patch: str) -> list[_Hunk]:
@@ -61,7 +85,7 @@ def _hunks(patch: str) -> list[_Hunk]:
             body.append(line)
         elif line.startswith(("--- a/", "+++ b/")):
             file = line[len("+++ b/") :].rstrip("\t")
-    return [hunk for hunk in found if any(line[:1] in ("+", "-") for line in hunk.lines)]
+    return [hunk for hunk in found if any(map(_changes, hunk.lines))]
 
 
 def _plain(line: str) -> str:

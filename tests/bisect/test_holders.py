@@ -1,4 +1,4 @@
-from bisect.holders import NATIVE, SMALLER, Held, compare
+from bisect.holders import ARENAS, NATIVE, SMALLER, Held, compare
 from typing import Any
 
 from hypothesis import given
@@ -102,8 +102,23 @@ def test_what_never_ran_python_has_a_name_too() -> None:
     assert (one.holder, one.through) == (NATIVE, "mkl_blas")
 
 
-def test_differences_that_are_a_hundredth_of_the_largest_are_left_to_everything_else() -> None:
-    after = held(site(100 * MB, "repack"), site(MB // 2, "emit"), site(2 * MB, "copy"))
+def test_differences_that_are_a_fiftieth_of_the_largest_are_left_to_everything_else() -> None:
+    after = held(site(100 * MB, "repack"), site(MB, "emit"), site(3 * MB, "copy"))
     found = compare(held(), after)
     assert [one.holder[0] for one in found.largest()] == ["repack", "copy"]
-    assert found.share(found.largest()) == 102 / 102.5
+    assert found.share(found.largest()) == 103 / 104
+
+
+def test_arenas_are_nobodys() -> None:
+    before = held(site(MB, "repack", native="_PyObject_ArenaMmap"))
+    after = held(site(MB, "emit", "lower", native="_PyObject_ArenaMmap"))
+    assert compare(before, after).largest() == ()
+    assert compare(held(), after).largest()[0].holder == ARENAS
+
+
+def test_the_files_of_the_largest_differences_come_first() -> None:
+    before = held(site(90 * MB, "repack", "emit"), site(10 * MB, "copy"))
+    after = held(site(90 * MB, "repack", "emit"), site(20 * MB, "copy"))
+    files = [f"executorch/{name}.py" for name in ("copy", "emit", "repack")]
+    found = compare(before, after).files
+    assert (found[0], sorted(found)) == (files[0], files)

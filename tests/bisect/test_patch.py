@@ -45,6 +45,16 @@ def test_the_most_telling_files_come_first() -> None:
     assert found.left_out == 3
 
 
+def test_a_new_file_begins_at_its_code_and_comments_come_last() -> None:
+    new = "\n".join(["diff --git a/n.py b/n.py", "--- /dev/null", "+++ b/n.py", "@@ -0,0 +1,5 @@",
+                     "+# licence", "+import re", "+", "+def f():", "+    pass"])  # fmt: skip
+    noted = "diff --git a/c.py b/c.py\n--- a/c.py\n+++ b/c.py\n@@ -1 +1 @@\n-# a\n+# b\n"
+    found = excerpt(f"{noted}{new}\n", ["c.py"])
+    assert found.lines == ("+++ n.py", "+def f():", "+    pass",
+                           "+++ c.py", "@@ -1 +1 @@", "-# a", "+# b")  # fmt: skip
+    assert found.left_out == 3
+
+
 def test_nothing_is_nothing() -> None:
     assert excerpt("") == excerpt("diff --git a/x b/x\nBinary files differ\n")
     assert excerpt("").lines == ()

@@ -94,6 +94,8 @@ PYTHON = ("f", "/site/executorch/a.py", 7)
         (["default_malloc", "PyDataMem_UserNEW", "array_empty", "_PyObject_MakeTpCall"],
          "array_empty"),
         (["_PyObject_Malloc", "PyBytes_FromStringAndSize"], "PyBytes_FromStringAndSize"),
+        (["_PyObject_ArenaMmap", "new_arena", "_PyObject_Malloc", "c10::clone(int)"],
+         "_PyObject_ArenaMmap"),
         ([], ""),
     ],
 )  # fmt: skip

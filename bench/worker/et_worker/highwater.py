@@ -50,6 +50,7 @@ _START = re.compile(
 )
 # torch's Python binding of an operator such as `*`, wrapped once more.
 _WRAPPED = re.compile(r"TypeError_to_NotImplemented_<[&(]*([\w:]+)")
+ARENA = "_PyObject_ArenaMmap"  # Objects/obmalloc.c
 _ALLOCATOR = re.compile(r"_?Py(Object|Mem)_\w*(Malloc|Calloc|Realloc)|default_malloc|\w*malloc$")
 
 
@@ -140,7 +141,8 @@ def native_symbol(hybrid: Sequence[Frame], python: Sequence[Frame]) -> str:
     """Return the native function that the innermost Python frame called; '' for none.
 
     The interpreter's own functions are passed over, unless there is nothing else: then it is the
-    innermost one that is no allocator, such as ``bytes_repeat``.
+    innermost one that is no allocator, such as ``bytes_repeat``. A new arena of the interpreter's
+    own small objects is always called ``_PyObject_ArenaMmap``: who needed it holds little of it.
 
     Args:
         hybrid: frames of both kinds, innermost first.
@@ -151,6 +153,8 @@ def native_symbol(hybrid: Sequence[Frame], python: Sequence[Frame]) -> str:
     if python and python[0] in inner:
         inner = inner[: inner.index(python[0])]
     inner = [frame for frame in inner if not _START.match(frame[0])]
+    if any(frame[0] == ARENA for frame in inner):
+        return ARENA
     own = [frame for frame in inner if not _of_cpython(frame)]
     if own:
         return bare(own[-1][0])
