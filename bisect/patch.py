@@ -9,8 +9,8 @@ from dataclasses import dataclass
 _LINES = 80
 _OF_ONE_HUNK = 16
 _WIDE = 140
-_NEW_FILE = "@@ -0,0 "
-_CODE = re.compile(r"\+(async def|def|class) ")
+_WHOLE_FILE = re.compile(r"@@ (-0,0 |-\S+ \+0,0 )")
+_CODE = re.compile(r"[+-](async def|def|class) ")
 _SAYS_LITTLE = re.compile(r"[+-]\s*(#|import |from \S+ import|$)")
 """A changed line that is a comment, an import, or empty."""
 
@@ -30,8 +30,8 @@ class _Hunk:
 
     @property
     def begin(self) -> int:
-        """The line to begin at: past the licence and the imports of a new file."""
-        if not self.lines[0].startswith(_NEW_FILE):
+        """The line to begin at: past the licence and the imports of a whole file."""
+        if not _WHOLE_FILE.match(self.lines[0]):
             return 0
         return next((n for n, line in enumerate(self.lines) if _CODE.match(line)), 0)
 
@@ -41,7 +41,7 @@ class _Hunk:
 
 
 def excerpt(patch: str, first: Sequence[str] = (), most: int = _LINES) -> Excerpt:
-    """Choose lines of a patch: the beginning of each hunk, of a new file its first function.
+    """Choose lines of a patch: the beginning of each hunk, of a whole file its first function.
 
     Hunks of nothing but comments, imports and empty lines come last.
 

@@ -1,5 +1,6 @@
 from bisect.patch import excerpt
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,14 +46,25 @@ def test_the_most_telling_files_come_first() -> None:
     assert found.left_out == 3
 
 
-def test_a_new_file_begins_at_its_code_and_comments_come_last() -> None:
-    new = "\n".join(["diff --git a/n.py b/n.py", "--- /dev/null", "+++ b/n.py", "@@ -0,0 +1,5 @@",
-                     "+# licence", "+import re", "+", "+def f():", "+    pass"])  # fmt: skip
-    noted = "diff --git a/c.py b/c.py\n--- a/c.py\n+++ b/c.py\n@@ -1 +1 @@\n-# a\n+# b\n"
-    found = excerpt(f"{noted}{new}\n", ["c.py"])
-    assert found.lines == ("+++ n.py", "+def f():", "+    pass",
-                           "+++ c.py", "@@ -1 +1 @@", "-# a", "+# b")  # fmt: skip
+@pytest.mark.parametrize(
+    ("sign", "heading"),
+    [
+        ("+", ["--- /dev/null", "+++ b/n.py", "@@ -0,0 +1,5 @@"]),
+        ("-", ["--- a/n.py", "+++ /dev/null", "@@ -1,5 +0,0 @@"]),
+    ],
+)
+def test_a_whole_file_begins_at_its_code(sign: str, heading: list[str]) -> None:
+    body = [sign + line for line in ("# licence", "import re", "", "def f():", "    pass")]
+    found = excerpt("\n".join(["diff --git a/n.py b/n.py", *heading, *body]))
+    assert found.lines == ("+++ n.py", f"{sign}def f():", f"{sign}    pass")
     assert found.left_out == 3
+
+
+def test_comments_and_imports_come_last() -> None:
+    noted = "diff --git a/c.py b/c.py\n--- a/c.py\n+++ b/c.py\n@@ -1 +1 @@\n-# a\n+import b\n"
+    lines = excerpt(f"{noted}{PATCH}", ["c.py"]).lines
+    assert lines[0] == "+++ exir/a.py"
+    assert lines[-4:] == ("+++ c.py", "@@ -1 +1 @@", "-# a", "+import b")
 
 
 def test_nothing_is_nothing() -> None:
