@@ -10,7 +10,7 @@ from bisect.sides import Side
 from bisect.stages import Searched
 from bisect.verdict import Context, as_json, as_markdown
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.markdown import Markdown
@@ -35,20 +35,28 @@ class Conclusion:
     moved: Side | None
     notes: tuple[str, ...]
     seconds: float
-    explained: Mapping[int, Explanation]
+    explained: Mapping[int, Explanation] = field(default_factory=dict)
 
     @property
     def content(self) -> dict[str, Any]:
         """The content of verdict.json."""
         return as_json(self.searched.finding, self._context)
 
-    def show(self) -> int:
-        """Write verdict.json and verdict.md, print the verdict, return the exit code."""
-        folder, console = self.rig.folder, self.rig.console
-        text = as_markdown(self.searched.finding, self._context)
+    @property
+    def text(self) -> str:
+        """The content of verdict.md."""
+        return as_markdown(self.searched.finding, self._context)
+
+    def write(self) -> None:
+        """Write verdict.json and verdict.md, unless this is a replay."""
         if not self.rig.replaying:
-            folder.write("verdict.json", json.dumps(self.content, indent=2) + "\n")
-            folder.write("verdict.md", text)
+            self.rig.folder.write("verdict.json", json.dumps(self.content, indent=2) + "\n")
+            self.rig.folder.write("verdict.md", self.text)
+
+    def show(self) -> int:
+        """Write the verdict and print it; return the exit code."""
+        folder, console, text = self.rig.folder, self.rig.console, self.text
+        self.write()
         if console.is_terminal:
             console.print(Markdown(text))
         else:

@@ -76,10 +76,9 @@ class BisectSession:
             self.rig.say(begun)
             searched = self._releases(releases)
         seconds = time.monotonic() - self._began
-        explained = explain(self.rig, searched)
-        conclusion = Conclusion(
-            self.rig, searched, self._moved, tuple(self._notes), seconds, explained
-        )
+        conclusion = Conclusion(self.rig, searched, self._moved, tuple(self._notes), seconds)
+        conclusion.write()  # whatever becomes of the explanation
+        conclusion = replace(conclusion, explained=explain(self.rig, searched))
         self.verdict = conclusion.content
         return conclusion.show()
 
