@@ -96,6 +96,8 @@ PYTHON = ("f", "/site/executorch/a.py", 7)
         (["_PyObject_Malloc", "PyBytes_FromStringAndSize"], "PyBytes_FromStringAndSize"),
         (["_PyObject_ArenaMmap", "new_arena", "_PyObject_Malloc", "c10::clone(int)"],
          "_PyObject_ArenaMmap"),
+        (["at::native::clone(int)", "<unknown>"], "at::native::clone"),
+        (["<unknown>"], ""),
         ([], ""),
     ],
 )  # fmt: skip

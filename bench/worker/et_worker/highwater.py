@@ -50,6 +50,7 @@ _START = re.compile(
 )
 # torch's Python binding of an operator such as `*`, wrapped once more.
 _WRAPPED = re.compile(r"TypeError_to_NotImplemented_<[&(]*([\w:]+)")
+_STRIPPED = "<unknown>"  # a function of a library without symbols, such as ExecuTorch's runtime
 ARENA = "_PyObject_ArenaMmap"  # Objects/obmalloc.c
 _ALLOCATOR = re.compile(r"_?Py(Object|Mem)_\w*(Malloc|Calloc|Realloc)|default_malloc|\w*malloc$")
 
@@ -157,7 +158,7 @@ def native_symbol(hybrid: Sequence[Frame], python: Sequence[Frame]) -> str:
         return ARENA
     own = [frame for frame in inner if not _of_cpython(frame)]
     if own:
-        return bare(own[-1][0])
+        return next((bare(name) for name, _, _ in reversed(own) if name != _STRIPPED), "")
     return next((bare(name) for name, _, _ in inner if not _ALLOCATOR.match(name)), "")
 
 
