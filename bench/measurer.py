@@ -152,6 +152,8 @@ class Measurer:
         Raises:
             BuildError: if the environment, or the program that a run needs, can't be had.
         """
+        if job.cells[0].runner == "native":
+            raise BuildError("memray watches Python's runner, not the native one")
         watched = replace(job, request={**job.request, "explain": explain})
         cap = self.limits.memory_cap
         limits = Limits(_SLOWER * self.limits.timeout_s, cap and _LARGER * cap)

@@ -11,7 +11,6 @@ from bisect.finding import Culprit
 from bisect.holders import Comparison, Held, compare
 from bisect.metrics import watched_until
 from bisect.patch import Excerpt, excerpt
-from bisect.relevance import files_read
 from bisect.rig import Rig
 from bisect.stages import Searched
 from bisect.verdict import Named
@@ -26,6 +25,7 @@ from bench.measure import Outcome
 from bench.plan import Job
 from bench.repository import Repository, patch
 from bench.results.record import RunFolder
+from bench.revision.relevance import files_read
 
 _FOLDER = "explain"
 _PACKAGE = "executorch/"
