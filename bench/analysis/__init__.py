@@ -1,0 +1,1 @@
+"""What measurements say: noise, comparison, attribution. Pure: tables in, judgements out."""
