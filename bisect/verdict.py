@@ -75,7 +75,8 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
     where they step), confidence, credible_set, step_bytes, step_interval, share_explained, side
     (that was varied), moved (the side that moved it, where that was found out), held (the other
     side), candidates_total, candidates_relevant, probes (revisions measured), measurements (besides
-    the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command. A culprit's `memory`
+    the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command, values (what was
+    measured of each revision, with its index in the range, good being 0). A culprit's `memory`
     is described at :meth:`bisect.explanation.Explanation.as_json`.
     """
     culprits = [_culprit_json(culprit, context) for culprit in finding.culprits]
@@ -110,7 +111,20 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "good": context.revisions[0].name,
         "bad": context.revisions[-1].name,
         "command": context.command,
+        "values": _values_json(context),
     }
+
+
+def _values_json(context: Context) -> list[dict[str, Any]]:
+    measured = []
+    for index in sorted(context.records):
+        values = [context.metric.value(record) for record in context.records[index]]
+        named = context.revisions[index]
+        known = [value for value in values if value is not None]
+        measured.append(
+            {"index": index, "name": named.name, "subject": named.subject, "values": known}
+        )
+    return measured
 
 
 def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
@@ -118,6 +132,7 @@ def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
     explained = context.explained.get(culprit.index)
     return {
         "name": named.name,
+        "index": culprit.index,
         "sha": named.sha,
         "subject": named.subject,
         "author": named.author,
@@ -125,6 +140,7 @@ def _culprit_json(culprit: Culprit, context: Context) -> dict[str, Any]:
         "files": list(named.files),
         "confidence": found.confidence,
         "credible_set": [context.revisions[i].name for i in found.credible_set],
+        "credible_indices": list(found.credible_set),
         "step": culprit.step,
         "step_interval": list(culprit.step_interval),
         "share": culprit.share,

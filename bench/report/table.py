@@ -16,7 +16,7 @@ from bench.pte import EXPORTER
 from bench.results.tables import IDENTITY, in_order
 from bench.values import format_mb, format_seconds
 
-_AXES = (
+AXES = (
     *("model", "precision", "backend", "exporter", "runtime", "runner", "allocator", "load_mode"),
     *("samples", "max_tokens", "seed", "rung", "torch", "machine"),
 )
@@ -50,8 +50,8 @@ def summarise(table: pd.DataFrame) -> Summary:
     baseline. ``d/file`` is that peak over the size of the program.
     """
     ordered = in_order(table)
-    values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in _AXES}
-    axes = [axis for axis in _AXES if len(values[axis]) > 1]
+    values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in AXES}
+    axes = [axis for axis in AXES if len(values[axis]) > 1]
     constant = {
         axis: str(found[0])
         for axis, found in values.items()
@@ -78,7 +78,7 @@ def rich_table(summary: Summary) -> Table:
         padding=(0, 0),
         pad_edge=False,
     )
-    texts = {*_AXES, "method", "status"}
+    texts = {*AXES, "method", "status"}
     for name in summary.header:
         table.add_column(name, justify="left" if name in texts else "right", overflow="fold")
     for line in summary.lines:
@@ -131,7 +131,7 @@ def caption(summary: Summary) -> str:
 
 def markdown(summary: Summary) -> str:
     """Build the table as GitHub Markdown, numbers to the right."""
-    texts = {*_AXES, "method", "status"}
+    texts = {*AXES, "method", "status"}
     rule = ["---" if name in texts else "---:" for name in summary.header]
     rows = [summary.header, rule, *summary.lines]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -166,3 +166,13 @@ def test_what_was_found_out_of_a_culprit_stands_below_its_tables() -> None:
     assert text.index("can't be installed") < text.index("```diff") < text.index("Environment:")
     assert content["culprit"]["memory"]["why_not"] == "memray can't be installed"
     assert as_json(found(), context(40))["culprit"]["memory"] is None
+
+
+def test_json_keeps_what_was_measured_along_the_range() -> None:
+    content = as_json(found(), context(40))
+    assert [(v["index"], v["name"]) for v in content["values"]] == [
+        (21, f"{21:010x}"), (22, f"{22:010x}"),
+    ]  # fmt: skip
+    assert content["values"][1]["values"] == [249e6, 250e6, 850e6]
+    assert content["culprit"]["index"] == 22
+    assert 22 in content["culprit"]["credible_indices"]

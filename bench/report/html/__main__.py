@@ -1,0 +1,60 @@
+"""``python -m bench.report.html RUN_FOLDER [OUT]``: the page of one run, without conclusions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from bench.errors import EtPeakError, Exit, RequestError
+from bench.report.html.document import write_report
+from bench.results.schema import PHASES
+from bench.results.tables import frame, read_csv
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.report.html",
+        description="Write report.html of a run folder (or of a table for git).",
+    )
+    parser.add_argument("run", type=Path, help="folder with measurements.csv, or a CSV file")
+    parser.add_argument("out", type=Path, nargs="?", help="[report.html in the folder]")
+    given = parser.parse_args(argv)
+    folder = given.run if given.run.is_dir() else given.run.parent
+    table = given.run / "measurements.csv" if given.run.is_dir() else given.run
+    out = given.out or folder / "report.html"
+    try:
+        phases = read_phases(folder / "phases.csv") if given.run.is_dir() else None
+        write_report(out, read_csv(table), phases, (), None)
+    except OSError as error:
+        print(f"et-peak: {error.strerror}: {error.filename}", file=sys.stderr)
+        return Exit.BAD_REQUEST
+    except EtPeakError as error:
+        print(f"et-peak: {error}", file=sys.stderr)
+        return error.exit_code
+    print(out)
+    return Exit.OK
+
+
+def read_phases(path: Path) -> pd.DataFrame | None:
+    """Read ``phases.csv``; None where there is none.
+
+    Raises:
+        RequestError: if the file is no such table.
+
+    """
+    if not path.exists():
+        return None
+    try:
+        text = pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
+        return frame(text.to_dict("records"), PHASES)  # type: ignore[arg-type]  # names of columns
+    except (OSError, ValueError, TypeError) as error:
+        raise RequestError(f"{path}: not a table of phases ({error})") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

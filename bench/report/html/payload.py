@@ -1,0 +1,106 @@
+"""Tables packed for the page: columns, each text once, compressed. Pure."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bench.report.html.cells import NUMBERS, TEXTS, Cells, ranked, tops
+
+_TEXTS = (
+    *TEXTS,
+    *("status", "reason", "revision", "name", "side", "top", "command"),
+    *("iterations", "samples", "max_tokens", "seed"),
+)
+_NUMBERS = (*NUMBERS, "repeats", "lowest", "highest", "process", "pair", "last")
+_IN_ORDER = ("side", "name", "command")
+"""Texts whose order of appearance is a person's already, or nobody's."""
+_SECONDS = ("total_s", "exec_median_s", "seconds")
+
+
+def pack(content: Any) -> str:
+    """Return JSON, gzipped, in base64: safe inside any HTML, a tenth of the size.
+
+    The same content always gives the same text.
+    """
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=3, mtime=0)).decode()
+
+
+def cells_content(cells: Cells) -> dict[str, Any]:
+    """Return the cells as columns.
+
+    A text column has ``names``, each value once in the order of a person, and ``codes``, one per
+    cell; a number column is a list with null for missing. Sizes are bytes, times seconds.
+    """
+    table = cells.table
+    texts = {name: _text_column(table[name], cells) for name in _TEXTS}
+    numbers = {name: _number_column(table[name]) for name in _NUMBERS}
+    return {"count": len(table), "texts": texts, "numbers": numbers}
+
+
+def phases_content(phases: pd.DataFrame | None, cells: Cells) -> dict[str, Any]:
+    """Return the phases of each process in order, from one of its repeats.
+
+    That repeat is the one with the median highest mark, so that the figures are of one real
+    process. ``process`` is the number that the cells of the process have, too.
+    """
+    columns = ("seconds", "rss_bytes", "peak_bytes")
+    if phases is None or phases.empty:
+        empty: dict[str, Any] = {name: [] for name in columns}
+        return {"process": [], "phase": {"names": [], "codes": []}, **empty}
+    owner = cells.table.drop_duplicates("cell_key").set_index("cell_key")["process"]
+    known = phases[phases["cell_key"].isin(owner.index)]
+    known = known.drop_duplicates(["cell_key", "repeat", "phase"], keep="last")
+    highest = known.groupby(["cell_key", "repeat"], sort=False)["peak_bytes"].max()
+    by_size = highest.reset_index().sort_values("peak_bytes", kind="stable")
+    rank = by_size.groupby("cell_key").cumcount()
+    middle = by_size.groupby("cell_key")["repeat"].transform("size").sub(1).floordiv(2)
+    chosen = by_size.loc[rank.eq(middle), ["cell_key", "repeat"]]
+    kept = known.merge(chosen, on=["cell_key", "repeat"])
+    codes, names = pd.factorize(kept["phase"])
+    return {
+        "process": kept["cell_key"].map(owner).tolist(),
+        "phase": {"names": list(map(str, names)), "codes": codes.tolist()},
+        **{name: _number_column(kept[name]) for name in columns},
+    }
+
+
+def evidence(keys: Sequence[str], positions: Mapping[str, Sequence[int]]) -> list[int]:
+    """Return the positions of the cells with these keys, each once; unknown keys have none."""
+    return sorted({place for key in keys for place in positions.get(key, ())})
+
+
+def positions(cells: Cells) -> dict[str, list[int]]:
+    """Return where in the table each cell key stands; more than one place for two machines."""
+    found: dict[str, list[int]] = {}
+    for place, key in enumerate(cells.table["cell_key"]):
+        found.setdefault(str(key), []).append(place)
+    return found
+
+
+def _text_column(column: pd.Series[Any], cells: Cells) -> dict[str, Any]:
+    codes, found = pd.factorize(column.astype("string").fillna(""))
+    seen = [str(name) for name in found]
+    names = seen
+    if column.name == "top":
+        names = tops(cells)
+    elif column.name not in _IN_ORDER:
+        names = ranked(seen, cells.revisions)
+    place = {name: number for number, name in enumerate(names)}
+    recoded = np.array([place[name] for name in seen], dtype="int64")[codes]
+    return {"names": names, "codes": recoded.tolist()}
+
+
+def _number_column(column: pd.Series[Any]) -> list[float | int | None]:
+    values = column.astype("float64")
+    whole = values.round(3 if column.name in _SECONDS else 0)
+    numbers = whole if column.name in _SECONDS else whole.astype("Int64")
+    found: list[float | int | None] = numbers.astype(object).where(values.notna(), None).tolist()
+    return found
