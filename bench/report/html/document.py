@@ -17,7 +17,7 @@ from bench.report.html.cells import Cells, reduce_cells
 from bench.report.html.payload import cells_content, evidence, pack, phases_content, positions
 from bench.report.html.plots import PARTS, plots
 from bench.report.html.vega import vega_script
-from bench.report.table import LEGEND
+from bench.report.table import legend
 from bench.results.record import write_whole
 
 _PAGE = Path(__file__).parent / "page"
@@ -27,6 +27,7 @@ KINDS = (
     ("finding", "Found"),
     ("open", "Not decided by these cells"),
 )
+_EXPLAINED = ("peak", "total", "first", "steady", "d/file", "time", ".pte", "deleg/not")
 _CAPTION = ("model", "precision", "backend", "revision", "allocator", "torch", "machine")
 
 
@@ -69,7 +70,7 @@ def render(
         title=_title(cells, bisection),
         caption=_caption(cells),
         count=len(table),
-        legend=LEGEND,
+        legend=legend(_EXPLAINED),
         kinds=KINDS,
         conclusions=_by_kind(conclusions, cells),
         statuses=list(table["status"].value_counts().items()),

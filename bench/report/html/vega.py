@@ -11,6 +11,8 @@ import vl_convert
 from bench.environment.store import default_root
 from bench.results.record import write_whole
 
+_NAMES = "Object.assign(window, { vega, vegaLite, vegaEmbed });"
+
 
 def vega_script(cache: Path | None = None) -> str:
     """Return a script that sets the global names ``vega``, ``vegaLite`` and ``vegaEmbed``.
@@ -22,7 +24,7 @@ def vega_script(cache: Path | None = None) -> str:
     path = folder / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8")
-    script = vl_convert.javascript_bundle(None)
+    script = vl_convert.javascript_bundle(_NAMES)
     if "</script" in script.lower():
         raise AssertionError("this version of Vega can't stand inside a page")
     with contextlib.suppress(OSError):

@@ -104,8 +104,8 @@ class Plot {
   async save(kind) {
     if (!this.spec) return;
     const spec = { ...this.spec, title: this.title(), ...(this.spec.usermeta?.saved ?? {}) };
-    const compiled = vega.parse(vegaLite.compile(spec).spec, null, { ast: true });
-    const view = new vega.View(compiled, { renderer: "none", expr: vega.expressionInterpreter });
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
+    const { view } = await vegaEmbed(make("div"), spec, options);
     const url =
       kind === "png"
         ? await view.toImageURL("png", 2)
