@@ -90,3 +90,10 @@ def test_evidence_is_where_its_cells_are() -> None:
     where = positions(cells)
     keys = list(cells.table["cell_key"])
     assert evidence([keys[2], keys[0], keys[2], "gone"], where) == [0, 2]
+
+
+def test_phases_that_could_be_of_two_builds_are_nobodys() -> None:
+    rows = rows_of("method=encode")
+    twice = pd.concat([rows, rows.assign(build_key="another build")])
+    assert phases_content(phases_of(rows), reduce_cells(rows))["process"]
+    assert phases_content(phases_of(rows), reduce_cells(twice))["process"] == []

@@ -49,13 +49,15 @@ def phases_content(phases: pd.DataFrame | None, cells: Cells) -> dict[str, Any]:
     """Return the phases of each process in order, from one of its repeats.
 
     That repeat is the one with the median highest mark, so that the figures are of one real
-    process. ``process`` is the number that the cells of the process have, too.
+    process. ``process`` is the number that the cells of the process have, too. Phases know their
+    cell by its key alone: of a cell measured on two builds or machines they are left out, since
+    nothing tells whose they are.
     """
     columns = ("seconds", "rss_bytes", "peak_bytes")
     if phases is None or phases.empty:
         empty: dict[str, Any] = {name: [] for name in columns}
         return {"process": [], "phase": {"names": [], "codes": []}, **empty}
-    owner = cells.table.drop_duplicates("cell_key").set_index("cell_key")["process"]
+    owner = cells.table.drop_duplicates("cell_key", keep=False).set_index("cell_key")["process"]
     known = phases[phases["cell_key"].isin(owner.index)]
     known = known.drop_duplicates(["cell_key", "repeat", "phase"], keep="last")
     highest = known.groupby(["cell_key", "repeat"], sort=False)["peak_bytes"].max()
