@@ -21,7 +21,7 @@ function config() {
     background: paper,
     view: { stroke: null },
     axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelLimit: 0 },
-    legend: { ...text, labelLimit: 0 },
+    legend: { ...text, labelLimit: 0, symbolBaseFillColor: ink, symbolBaseStrokeColor: ink },
     title: { color: ink, anchor: "start", fontSize: 13 },
     text: { fill: ink, font: FONT },
     range: {
@@ -74,7 +74,9 @@ class Plot {
   }
 
   async draw({ spec, marks = 0 }) {
-    this.spec = { ...spec, config: { ...config(), ...spec.config } };
+    const themed = config();
+    const legend = { ...themed.legend, ...spec.config?.legend };
+    this.spec = { ...spec, config: { ...themed, ...spec.config, legend } };
     const embedded = await vegaEmbed(this.place, this.spec, {
       mode: "vega-lite",
       renderer: marks > SVG_LIMIT ? "canvas" : "svg",
