@@ -1,8 +1,8 @@
 // Which cells are looked at: one choice per axis, words to search for, or a given set of cells.
 
 const FILTERED = [
-  ...["model", "precision", "backend", "method", "revision", "iterations", "samples", "allocator"],
-  ...["load_mode", "machine", "torch", "rung", "status"],
+  ...["model", "precision", "backend", "method", "revision", "iterations", "samples", "runner"],
+  ...["allocator", "load_mode", "machine", "torch", "rung", "status"],
 ];
 
 class Filter {

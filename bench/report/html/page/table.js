@@ -1,8 +1,8 @@
 // The table of cells: sorted by any column, in pages, so that any number of rows stays quick.
 
 const AXES = [
-  ...["model", "precision", "backend", "revision", "allocator", "load_mode", "samples", "max_tokens"],
-  ...["seed", "rung", "torch", "machine"],
+  ...["model", "precision", "backend", "revision", "runner", "allocator", "load_mode", "samples"],
+  ...["max_tokens", "seed", "rung", "torch", "machine"],
 ];
 const PAGE = 100;
 
