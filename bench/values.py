@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from bench.errors import RequestError
 
@@ -91,3 +92,23 @@ def format_seconds(seconds: float | None) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.1f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def format_size(size: float | None) -> str:
+    """Print bytes with their unit, MB (10^6) below ten thousand of them, else GB; '' for None."""
+    if size is None:
+        return ""
+    return f"{size / 1e6:.1f} MB" if abs(size) < 1e10 else f"{size / 1e9:.1f} GB"
+
+
+def format_percent(ratio: float) -> str:
+    """Print a relative difference with its sign: ``-32%``, ``+3.0%``, ``+0.12%``."""
+    percent = ratio * 100
+    digits = 0 if abs(percent) >= 9.95 else 1 if abs(percent) >= 0.95 or percent == 0 else 2
+    return f"{percent:+.{digits}f}%"
+
+
+def format_change(before: float, after: float, show: Callable[[float], str]) -> str:
+    """Print a figure before and after: ``4.2 min -> 2.8 min (-32%)``."""
+    change = f" ({format_percent(after / before - 1)})" if before > 0 else ""
+    return f"{show(before)} -> {show(after)}{change}"

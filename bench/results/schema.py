@@ -78,6 +78,14 @@ MEASUREMENTS = (
     Column("packages_hash", "string", "hash of the environment's installed packages"),
 )
 
+PROVENANCE = (
+    Column("device", "string", "where it was measured, if elsewhere, such as iPhone 16"),
+    Column("metric_kind", "string", "total or delta: what the memory is; empty: both are there"),
+    Column("measured_by", "string", "rss or footprint, and how; empty: our own high-water marks"),
+    Column("source", "string", "address or file the figures come from"),
+)
+"""What rows from elsewhere have beside :data:`MEASUREMENTS`; our own leave these empty."""
+
 PHASES = (
     Column("cell_key", "string", "cell the process measured (its last, for a run)"),
     Column("model", "string", "model of conf/model"),

@@ -37,7 +37,7 @@ def to_csv(table: pd.DataFrame) -> str:
     return str(text)
 
 
-def read_csv(path: Path) -> pd.DataFrame:
+def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFrame:
     """Read a table written by us; columns it lacks are there and empty.
 
     Raises:
@@ -49,7 +49,9 @@ def read_csv(path: Path) -> pd.DataFrame:
         missing = [name for name in _KEYS if name not in table.columns or table[name].isna().any()]
         if missing:
             raise ValueError(f"no {', '.join(missing)} in every row")
-        return frame(table.to_dict("records"), MEASUREMENTS)  # type: ignore[arg-type]
+        wanted = table.reindex(columns=[column.name for column in columns])
+        numbers = {c.name: pd.to_numeric(wanted[c.name]) for c in columns if c.type != "string"}
+        return wanted.assign(**numbers).astype({c.name: c.type for c in columns})
     except (OSError, ValueError, TypeError) as error:
         raise RequestError(f"{path}: not a table of measurements ({error})") from None
 

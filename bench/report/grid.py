@@ -1,0 +1,111 @@
+"""A table of text: as Markdown, as CSV that a spreadsheet can't run, in a terminal. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+_STYLES = {
+    **dict.fromkeys(("ok", "same", "improved"), "green"),
+    **dict.fromkeys(("failed", "regressed", "over_memory"), "red"),
+    **dict.fromkeys(("noisy", "incomparable", "timeout", "untestable"), "yellow"),
+}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Text in rows and columns.
+
+    Attributes:
+        header: titles of the columns.
+        rows: as many texts each.
+        right: titles of the columns that hold numbers.
+
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[str] = frozenset()
+
+    def without_empty(self) -> Grid:
+        """Leave out the columns in which nothing is said."""
+        kept = [n for n in range(len(self.header)) if any(row[n] for row in self.rows)]
+        return Grid(
+            tuple(self.header[n] for n in kept),
+            tuple(tuple(row[n] for n in kept) for row in self.rows),
+            self.right,
+        )
+
+
+def markdown(grid: Grid) -> str:
+    """Build the table as GitHub Markdown; what a cell says is never markup."""
+    rule = ["---:" if name in grid.right else "---" for name in grid.header]
+    rows = [grid.header, rule, *(tuple(map(plain, row)) for row in grid.rows)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def plain(text: str) -> str:
+    """Take the markup out of a text for one cell of Markdown: bars, tags, line ends."""
+    for raw, safe in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("\n", " "), ("`", "'")):
+        text = text.replace(raw, safe)
+    return text
+
+
+def to_csv(grid: Grid) -> str:
+    """Build the table as CSV; see :func:`neutral`."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(grid.header)
+    writer.writerows([[neutral(text) for text in row] for row in grid.rows])
+    return out.getvalue()
+
+
+def neutral(text: str) -> str:
+    """Put a quote before what a spreadsheet would run as a formula; numbers stay numbers.
+
+    Source: OWASP, "CSV Injection".
+    """
+    if not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def terminal(grid: Grid, title: str = "") -> Table:
+    """Build the table for a terminal."""
+    table = Table(
+        title=escape(title) or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    for name in grid.header:
+        table.add_column(name, justify="right" if name in grid.right else "left", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(_styled(text) for text in row))
+    return table
+
+
+def columns(grid: Grid, names: Sequence[str]) -> Grid:
+    """Keep some columns, in the order given."""
+    places = [grid.header.index(name) for name in names]
+    rows = tuple(tuple(row[place] for place in places) for row in grid.rows)
+    return Grid(tuple(names), rows, grid.right)
+
+
+def _styled(text: str) -> str:
+    style = _STYLES.get(text)
+    return f"[{style}]{escape(text)}[/]" if style else escape(text)
