@@ -1,0 +1,161 @@
+"""Files from elsewhere, line by line: CSV, JSON, and the logs of two common tools."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.errors import RequestError
+from bench.ingest.fields import Field, field_of, value_of
+
+MOST_BYTES = 64 * 10**6
+"""A file above this is no table of measurements: a hundred thousand rows are a third of it."""
+_LONGEST_LINE = 64 * 1024
+
+Row = tuple[int, dict[str, Any]]
+
+
+def read(path: Path) -> list[Row]:
+    """Read a file: line numbers with the values of each row, in bytes, seconds and counts.
+
+    ``.csv`` and ``.json`` are tables; anything else is the log of ``executor_runner`` or of
+    ``/usr/bin/time`` (``-l`` on macOS, ``-v`` on Linux), or of one under the other.
+
+    Raises:
+        RequestError: with the line of what can't be taken; nothing is taken then.
+
+    """
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise RequestError(f"{path}: {size / 1e6:.0f} MB; at most {MOST_BYTES / 1e6:.0f} MB")
+        if path.suffix == ".csv":
+            return list(_csv(path))
+        if path.suffix == ".json":
+            return list(_json(path))
+        return [(1, _log(path))]
+    except OSError as error:
+        raise RequestError(f"{path}: {error.strerror}") from None
+    except RequestError as error:
+        raise RequestError(f"{path}: {error}") from None
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Read text line by line; what is no text is refused where it stops being one."""
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(_LONGEST_LINE + 1):
+            number += 1
+            if len(raw) > _LONGEST_LINE:
+                raise RequestError(f"line {number}: longer than {_LONGEST_LINE} bytes")
+            try:
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise RequestError(f"line {number}: not UTF-8 text") from None
+            if "\0" in text:
+                raise RequestError(f"line {number}: not text (a zero byte)")
+            yield text
+
+
+def _csv(path: Path) -> Iterator[Row]:
+    reader = csv.reader(_lines(path), strict=True)
+    fields: list[Field] = []
+    line = 1
+    try:
+        for cells in reader:
+            if not fields:
+                fields = _header(cells)
+            elif cells:
+                if len(cells) != len(fields):
+                    raise RequestError(f"{len(cells)} cells where the header has {len(fields)}")
+                yield line, _values(dict(zip(fields, cells, strict=True)))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise RequestError(f"line {line}: {error}") from None
+    except RequestError as error:
+        text = str(error)
+        raise RequestError(text if text.startswith("line ") else f"line {line}: {text}") from None
+
+
+def _header(titles: list[str]) -> list[Field]:
+    fields = [field_of(title.strip().lower()) for title in titles]
+    names = [field.name for field in fields]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise RequestError(f"column {twice!r} is there twice")
+    return fields
+
+
+def _json(path: Path) -> Iterator[Row]:
+    try:
+        content = json.loads("".join(_lines(path)), parse_constant=_no_constant)
+    except ValueError as error:
+        raise RequestError(f"no JSON: {error}") from None
+    except RecursionError:
+        raise RequestError("no JSON that we read: nested too deep") from None
+    if not isinstance(content, list):
+        raise RequestError("a list of objects is wanted, one per row")
+    for number, item in enumerate(content, 1):
+        try:
+            if not isinstance(item, dict):
+                raise RequestError("not an object")
+            if any(isinstance(value, dict | list | bool) for value in item.values()):
+                raise RequestError("values are texts and numbers")
+            fields = _header(list(item))
+            texts = ["" if value is None else str(value) for value in item.values()]
+            yield number, _values(dict(zip(fields, texts, strict=True)))
+        except RequestError as error:
+            raise RequestError(f"row {number}: {error}") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _values(cells: Mapping[Field, str]) -> dict[str, Any]:
+    return {field.name: value_of(field, text) for field, text in cells.items()}
+
+
+_PATTERNS: Mapping[str, tuple[str, float]] = {
+    "rss": (r"^\s*(\d+)\s+maximum resident set size", 1),
+    "rss_kb": (r"Maximum resident set size \(kbytes\): (\d+)", 1024),
+    "footprint": (r"^\s*(\d+)\s+peak memory footprint", 1),
+    "total": (r"^\s*([\d.]+)\s+real\b", 1),
+    "executions": (r"Model executed successfully (\d+) time\(s\) in [\d.]+ ms", 1),
+    "execution_ms": (r"Model executed successfully \d+ time\(s\) in ([\d.]+) ms", 1e-3),
+}
+
+
+def _log(path: Path) -> dict[str, Any]:
+    """Read what `/usr/bin/time` and `executor_runner` say; both may be in one file."""
+    text = "".join(_lines(path))
+    found: dict[str, float] = {}
+    for name, (pattern, scale) in _PATTERNS.items():
+        values = re.findall(pattern, text, re.MULTILINE)
+        if len(values) > 1:
+            raise RequestError(
+                f"{name.removesuffix('_kb')} is there {len(values)} times; one process per log"
+            )
+        if values:
+            found[name] = float(values[0]) * scale
+    if not found:
+        raise RequestError(
+            "nothing of executor_runner or /usr/bin/time in it (.csv, .json: tables)"
+        )
+    method = re.search(r"Using method (\w+)", text)
+    rss = found.get("rss", found.get("rss_kb"))
+    values_of: dict[str, Any] = {
+        "method": method[1] if method else None,
+        "rss": None if rss is None else round(rss),
+        "footprint": round(found["footprint"]) if "footprint" in found else None,
+        "total": found.get("total"),
+    }
+    if "executions" in found:
+        values_of["iterations"] = int(found["executions"])
+        # The log has the sum; a mean stands in for the median.
+        values_of["exec_median"] = found["execution_ms"] / max(found["executions"], 1)
+    return values_of
