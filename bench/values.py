@@ -112,3 +112,25 @@ def format_change(before: float, after: float, show: Callable[[float], str]) -> 
     """Print a figure before and after: ``4.2 min -> 2.8 min (-32%)``."""
     change = f" ({format_percent(after / before - 1)})" if before > 0 else ""
     return f"{show(before)} -> {show(after)}{change}"
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def neutral(text: str) -> str:
+    """Put a quote before what a spreadsheet would run as a formula; numbers stay numbers.
+
+    Source: OWASP, "CSV Injection".
+    """
+    if not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def as_written(text: str) -> str:
+    """Take back what :func:`neutral` did."""
+    return text[1:] if text[:1] == "'" and neutral(text[1:]) == text else text

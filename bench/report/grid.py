@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from bench.values import neutral
+
 _STYLES = {
     **dict.fromkeys(("ok", "same", "improved"), "green"),
     **dict.fromkeys(("failed", "regressed", "over_memory"), "red"),
     **dict.fromkeys(("noisy", "incomparable", "timeout", "untestable"), "yellow"),
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -59,26 +59,12 @@ def plain(text: str) -> str:
 
 
 def to_csv(grid: Grid) -> str:
-    """Build the table as CSV; see :func:`neutral`."""
+    """Build the table as CSV; see :func:`bench.values.neutral`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(grid.header)
     writer.writerows([[neutral(text) for text in row] for row in grid.rows])
     return out.getvalue()
-
-
-def neutral(text: str) -> str:
-    """Put a quote before what a spreadsheet would run as a formula; numbers stay numbers.
-
-    Source: OWASP, "CSV Injection".
-    """
-    if not text.startswith(_FORMULA):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text
 
 
 def terminal(grid: Grid, title: str = "") -> Table:
@@ -97,13 +83,6 @@ def terminal(grid: Grid, title: str = "") -> Table:
     for row in grid.rows:
         table.add_row(*(_styled(text) for text in row))
     return table
-
-
-def columns(grid: Grid, names: Sequence[str]) -> Grid:
-    """Keep some columns, in the order given."""
-    places = [grid.header.index(name) for name in names]
-    rows = tuple(tuple(row[place] for place in places) for row in grid.rows)
-    return Grid(tuple(names), rows, grid.right)
 
 
 def _styled(text: str) -> str:

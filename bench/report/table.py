@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,8 @@ AXES = (
     *("model", "precision", "backend", "exporter", "runtime", "runner", "allocator", "load_mode"),
     *("samples", "max_tokens", "seed", "rung", "torch", "machine"),
 )
+# Columns that rows from elsewhere have (bench.results.schema.PROVENANCE).
+_ELSEWHERE = ("device", "metric_kind", "measured_by")
 # Said in the caption only where lines differ in it: it is the same for nearly every run.
 _QUIET = ("max_tokens", "seed", "rung", "torch", "machine")
 _STYLES = {"ok": "green", "unsupported": "dim", "over_memory": "red", "failed": "red"}
@@ -50,8 +53,9 @@ def summarise(table: pd.DataFrame) -> Summary:
     baseline. ``d/file`` is that peak over the size of the program.
     """
     ordered = in_order(table)
-    values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in AXES}
-    axes = [axis for axis in AXES if len(values[axis]) > 1]
+    axes_here = [axis for axis in (*AXES, *_ELSEWHERE) if axis in ordered.columns]
+    values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in axes_here}
+    axes = [axis for axis in axes_here if len(values[axis]) > 1]
     constant = {
         axis: str(found[0])
         for axis, found in values.items()
@@ -60,9 +64,8 @@ def summarise(table: pd.DataFrame) -> Summary:
     repeated = bool((ordered["repeat"] > 0).any())
     columns = [name for name in _COLUMNS if repeated or name != "spread"]
     lines = []
-    for _key, group in ordered.groupby(list(IDENTITY), sort=False, dropna=False):
-        cell = _Cell(group)
-        axis_texts = [_text(group[axis].iloc[0]) for axis in axes]
+    for cell in _cells(ordered, axes):
+        axis_texts = [cell.text(axis) for axis in axes]
         lines.append((*axis_texts, *(_COLUMNS[name](cell) for name in columns)))
     return Summary((*axes, *columns), tuple(lines), constant, tuple(_reasons(ordered)))
 
@@ -78,7 +81,7 @@ def rich_table(summary: Summary) -> Table:
         padding=(0, 0),
         pad_edge=False,
     )
-    texts = {*AXES, "method", "status"}
+    texts = {*AXES, *_ELSEWHERE, "method", "status"}
     for name in summary.header:
         table.add_column(name, justify="left" if name in texts else "right", overflow="fold")
     for line in summary.lines:
@@ -131,27 +134,39 @@ def caption(summary: Summary) -> str:
 
 def markdown(summary: Summary) -> str:
     """Build the table as GitHub Markdown, numbers to the right."""
-    texts = {*AXES, "method", "status"}
+    texts = {*AXES, *_ELSEWHERE, "method", "status"}
     rule = ["---" if name in texts else "---:" for name in summary.header]
     rows = [summary.header, rule, *summary.lines]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 class _Cell:
-    """The repeats of one cell, reduced."""
+    """The repeats of one cell, reduced.
 
-    def __init__(self, group: pd.DataFrame) -> None:
-        self.first = group.iloc[0]
-        self._statuses = [str(status) for status in group["status"]]
-        good = group[group["status"] == "ok"]
-        self._used = good if len(good) else group
+    Args:
+        columns: all values of the table by column; a missing one is None.
+        rows: positions of the cell's own.
+
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> None:
+        self._columns = columns
+        self._first = rows[0]
+        self._statuses = [str(columns["status"][row]) for row in rows]
+        good = [row for row in rows if columns["status"][row] == "ok"]
+        self._used = good or rows
 
     def median(self, column: str) -> float | None:
-        values = self._used[column].dropna()
-        return float(values.median()) if len(values) else None
+        values = self._values(column)
+        return float(median(values)) if values else None
 
     def text(self, column: str) -> str:
-        return _text(self.first[column])
+        value = self._columns[column][self._first]
+        return "" if value is None else str(value)
+
+    def _values(self, column: str) -> list[float]:
+        column_values = self._columns[column]
+        return [v for row in self._used if (v := column_values[row]) is not None]
 
     @property
     def status(self) -> str:
@@ -160,10 +175,10 @@ class _Cell:
 
     @property
     def spread(self) -> str:
-        values = self._used["peak_delta_bytes"].dropna()
-        if len(values) < 2 or not values.median():
+        values = self._values("peak_delta_bytes")
+        if len(values) < 2 or not median(values):
             return ""
-        return f"{(values.max() - values.min()) / values.median():.2%}"
+        return f"{(max(values) - min(values)) / median(values):.2%}"
 
     @property
     def delta_per_file(self) -> str:
@@ -216,6 +231,28 @@ _COLUMNS: dict[str, Callable[[_Cell], str]] = {
 }
 
 
+_READ = (
+    *("method", "iterations", "status", "peak_delta_bytes", "peak_bytes", "first_peak_bytes"),
+    *("steady_bytes", "total_s", "exec_median_s", "pte_bytes"),
+    *("delegated_nodes", "undelegated_nodes"),
+)
+
+
+def _cells(table: pd.DataFrame, axes: Sequence[str]) -> Iterator[_Cell]:
+    """Group the rows of each cell, in the order of the table."""
+    # Lists, not frames: a group of pandas costs a millisecond, and there may be 100 000.
+    columns = {
+        name: table[name].astype("object").where(table[name].notna(), None).tolist()
+        for name in dict.fromkeys((*_READ, *axes))
+    }
+    identity = [*IDENTITY, *(name for name in _ELSEWHERE if name in table.columns)]
+    groups = table.groupby(identity, sort=False, dropna=False).ngroup().tolist()
+    rows: dict[int, list[int]] = {}
+    for row, group in enumerate(groups):
+        rows.setdefault(group, []).append(row)
+    return (_Cell(columns, own) for own in rows.values())
+
+
 def _reasons(table: pd.DataFrame) -> list[str]:
     bad = table[(table["status"] != "ok") & table["reason"].notna()]
     lines = []
@@ -226,7 +263,3 @@ def _reasons(table: pd.DataFrame) -> list[str]:
         )
         lines.append(f"{status}: {reason}  [{', '.join(names)}]")
     return lines
-
-
-def _text(value: Any) -> str:
-    return "" if pd.isna(value) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from bench.config import ORDER
 from bench.errors import RequestError
 from bench.results.record import write_whole
 from bench.results.schema import MEASUREMENTS, PHASES, Column
+from bench.values import as_written, neutral
 
 _KEYS = ("model", "method", "status", "cell_key")
 IDENTITY = ("cell_key", "build_key", "exporter_build_key", "machine")
@@ -32,7 +33,13 @@ def frame(
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """Render as CSV: integers whole, seconds to the millisecond, missing values empty."""
+    """Render as CSV: integers whole, seconds to the millisecond, missing values empty.
+
+    Texts are such that no spreadsheet runs them (:func:`bench.values.neutral`);
+    :func:`read_csv` gives them back as they were.
+    """
+    texts: list[str] = [str(name) for name in table.select_dtypes(include="string")]
+    table = table.assign(**{name: _mapped(table[name], neutral) for name in texts})
     text = table.to_csv(index=False, float_format="%.3f", lineterminator="\n")
     return str(text)
 
@@ -51,9 +58,15 @@ def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFra
             raise ValueError(f"no {', '.join(missing)} in every row")
         wanted = table.reindex(columns=[column.name for column in columns])
         numbers = {c.name: pd.to_numeric(wanted[c.name]) for c in columns if c.type != "string"}
-        return wanted.assign(**numbers).astype({c.name: c.type for c in columns})
+        texts = {c.name: _mapped(wanted[c.name], as_written) for c in columns if c.type == "string"}
+        return wanted.assign(**numbers, **texts).astype({c.name: c.type for c in columns})
     except (OSError, ValueError, TypeError) as error:
         raise RequestError(f"{path}: not a table of measurements ({error})") from None
+
+
+def _mapped(column: pd.Series[Any], work: Callable[[str], str]) -> pd.Series[Any]:
+    """Apply a function to the few different texts of a column."""
+    return column.map({text: work(text) for text in column.dropna().unique()})
 
 
 def publish(tables: Sequence[pd.DataFrame], path: Path) -> pd.DataFrame:

@@ -1,0 +1,93 @@
+"""What the design of a run can't say, and the cells that would. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from bench.analysis.conclusion import Conclusion
+from bench.analysis.observations import Observation, rank, strata
+from bench.config import ORDER
+
+# What to add where an axis has one level only; commits and backends: the nearest that tells.
+_ALSO = {
+    "model": ("tiny", "base", "small"),
+    "precision": ("fp32", "bf16", "int8"),
+    "backend": ("xnnpack", "mlx"),
+    "method": ("export", "encode", "decode"),
+    "commit": ("v1.4.1", "v1.5.1"),
+}
+
+
+def design(found: Sequence[Observation], table: pd.DataFrame) -> list[Conclusion]:
+    """Say which axes were not varied, which never alone, and which cells have no figure."""
+    said = []
+    single = []
+    for axis in _ALSO:
+        levels = sorted({str(getattr(one, axis)) for one in found} - {""}, key=rank)
+        if len(levels) == 1:
+            single.append((axis, levels[0]))
+        elif len(levels) > 1 and not strata(found, axis):
+            text = (
+                f"{axis}: {', '.join(levels)} were measured, but never with all else equal: what "
+                "they differ in can't be told from what else changed"
+            )
+            evidence = tuple(one.key for one in found)
+            said.append(Conclusion("open", axis, text, evidence, command(found, {axis: levels})))
+    if single and found:
+        listed = ", ".join(f"{axis} ({level})" for axis, level in single)
+        more = {axis: _with(level, _ALSO[axis]) for axis, level in single[:2]}
+        text = f"not varied, so nothing is said about: {listed}"
+        said.append(Conclusion("open", "design", text, (), command(found, more)))
+    if found and not any(one.iterations and one.iterations > 1 for one in found):
+        runs = [one for one in found if one.method in ("encode", "decode")]
+        if runs:
+            text = "accumulation: no method was executed more than once in a process"
+            line = command(runs, {}, iterations="1,5,20")
+            said.append(Conclusion("open", "iterations", text, (), line))
+    return said + _unmeasured(table)
+
+
+def command(
+    found: Sequence[Observation], levels: dict[str, list[str]], iterations: str | None = None
+) -> str | None:
+    """Return the command that measures these cells with other levels of some axes.
+
+    None where something of them is not ours to measure, such as a model from elsewhere.
+    """
+    words = []
+    for axis in ("model", "precision", "backend", "method"):
+        here = sorted({str(getattr(one, axis)) for one in found} - {"", "pipeline"}, key=rank)
+        values = levels.get(axis) or here
+        if any(value not in ORDER for value in values):
+            return None
+        if values:
+            words.append(f"{axis}={','.join(values)}")
+    commits = levels.get("commit") or sorted({one.commit for one in found} - {""})
+    if commits:
+        words.append(f"commit={','.join(commits)}")
+    if iterations:
+        words.append(f"iterations={iterations}")
+    return f"nox -s bench -- {' '.join(words)}"
+
+
+def _with(level: str, also: Sequence[str]) -> list[str]:
+    if level in also or level not in ORDER:
+        place = also.index(level) if level in also else 0
+        nearest = also[place - 1] if place else also[min(1, len(also) - 1)]
+        return sorted({level, nearest}, key=rank)
+    return sorted({level, also[0]}, key=rank)
+
+
+def _unmeasured(table: pd.DataFrame) -> list[Conclusion]:
+    bad = table[~table["status"].isin(["ok", "over_memory"])]
+    said = []
+    for status, group in bad.groupby("status", sort=True):
+        axes = ["model", "precision", "backend", "method"]
+        names = group[axes].fillna("").drop_duplicates().agg(" ".join, axis=1).tolist()
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        text = f"{status}, so nothing is said about: {', '.join(names[:4])}{more}"
+        keys = tuple(dict.fromkeys(group["cell_key"].astype(str)))
+        said.append(Conclusion("open", "status", text, keys))
+    return said
