@@ -69,6 +69,34 @@ def publish(session: nox.Session) -> None:
 
 
 @nox.session
+def report(session: nox.Session) -> None:
+    """Show a run, what it rules out, and write report.html: `nox -s report -- [RUN|TABLE]`."""
+    install(session)
+    session.run("python", "-m", "bench.report", *session.posargs)
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Set before against after: `nox -s compare -- A B`, or `-- RUN commit=X,Y`."""
+    install(session)
+    session.run("python", "-m", "bench.report.compare", *session.posargs)
+
+
+@nox.session
+def gate(session: nox.Session) -> None:
+    """Fail if anything regressed beyond the noise: `nox -s gate -- baseline.csv [RUN]`."""
+    install(session)
+    session.run("python", "-m", "bench.report.compare", "gate", *session.posargs)
+
+
+@nox.session
+def ingest(session: nox.Session) -> None:
+    """Take rows measured elsewhere: `nox -s ingest -- FILE device="iPhone 16" kind=...`."""
+    install(session)
+    session.run("python", "-m", "bench.ingest", *session.posargs)
+
+
+@nox.session
 def readme(session: nox.Session) -> None:
     """Cut the README's tables anew from results/ (`-- --check` only compares)."""
     install(session)
@@ -77,7 +105,7 @@ def readme(session: nox.Session) -> None:
 
 @nox.session
 def perf(session: nox.Session) -> None:
-    """Measure our own promises: `-- environments repo=PATH`, `-- steadiness`, `-- calibration`."""
+    """Measure our own promises: `-- environments repo=PATH`, `-- steadiness`, `-- tables`, ..."""
     install(session)
     session.run("python", "-m", "bench.perf", *session.posargs)
 

@@ -29,7 +29,7 @@ _RELEASE = default_commit().removeprefix("v")
 _COMMITS = 8
 _LOOKED_AT = 100
 """Of the newest commits, for those whose overlay is not there yet."""
-_BENCHMARKS = ("environments", "steadiness", "calibration")
+_BENCHMARKS = ("environments", "steadiness", "calibration", "tables")
 _HELP = (
     """\
 Measure our own promises of speed and steadiness, as ratios within one run.
@@ -37,6 +37,7 @@ Measure our own promises of speed and steadiness, as ratios within one run.
     nox -s perf -- environments repo=PATH    overlay of a commit, a release's install, an export
     nox -s perf -- steadiness                spread of five encodes and five exports of one cell
     nox -s perf -- calibration [--quick]     how often the search's 95% is right
+    nox -s perf -- tables                    report and compare of 100 000 rows: seconds and memory
 
 The first two build the environment of ExecuTorch """
     + f"{_RELEASE} where it is not there."
@@ -69,6 +70,12 @@ def _main(argv: list[str], console: Console) -> int:
             from bisect.calibration import main as calibrate
 
             calibrate([*words, "--help"] if given.help else words)
+        case "tables":
+            if words:
+                raise RequestError(f"tables: takes no {words[0]!r}")
+            from bench.perf_tables import tables
+
+            tables()
         case _:
             raise choices("benchmark", given.benchmark, list(_BENCHMARKS))
     return Exit.OK

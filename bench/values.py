@@ -98,7 +98,9 @@ def format_size(size: float | None) -> str:
     """Print bytes with their unit, MB (10^6) below ten thousand of them, else GB; '' for None."""
     if size is None:
         return ""
-    return f"{size / 1e6:.1f} MB" if abs(size) < 1e10 else f"{size / 1e9:.1f} GB"
+    if abs(size) < 1e10:
+        return f"{size / 1e6:.{2 if abs(size) < 1e6 else 1}f} MB"
+    return f"{size / 1e9:.1f} GB"
 
 
 def format_percent(ratio: float) -> str:

@@ -16,10 +16,9 @@ from bisect.noise import t_quantile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bench.analysis.conclusion import Conclusion
-from bench.analysis.observations import LEVEL, Observation, identity
+from bench.analysis.observations import LEVEL, Observation
 from bench.values import format_size
 
 # Growth over the whole range of executions below this is none: a page here and there.
@@ -85,10 +84,10 @@ def slope_of(marks: Sequence[Observation]) -> Slope | None:
 
 def accumulation(found: Sequence[Observation]) -> list[Conclusion]:
     """Conclude on accumulation, place by place."""
-    groups: dict[tuple[Any, ...], list[Observation]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Observation]] = defaultdict(list)
     for one in found:
         if one.iterations:
-            groups[(*identity(one, "iterations"), one.exporter, one.runtime)].append(one)
+            groups[one.where].append(one)
     slopes = [slope for marks in groups.values() if (slope := slope_of(marks)) is not None]
     said: list[Conclusion] = []
     for place in dict.fromkeys(slope.marks[0].place for slope in slopes):

@@ -25,7 +25,7 @@ def design(found: Sequence[Observation], table: pd.DataFrame) -> list[Conclusion
     said = []
     single = []
     for axis in _ALSO:
-        levels = sorted({str(getattr(one, axis)) for one in found} - {""}, key=rank)
+        levels = _levels(found, axis)
         if len(levels) == 1:
             single.append((axis, levels[0]))
         elif len(levels) > 1 and not strata(found, axis):
@@ -58,18 +58,23 @@ def command(
     """
     words = []
     for axis in ("model", "precision", "backend", "method"):
-        here = sorted({str(getattr(one, axis)) for one in found} - {"", "pipeline"}, key=rank)
+        here = [level for level in _levels(found, axis) if level != "pipeline"]
         values = levels.get(axis) or here
         if any(value not in ORDER for value in values):
             return None
         if values:
             words.append(f"{axis}={','.join(values)}")
-    commits = levels.get("commit") or sorted({one.commit for one in found} - {""})
+    commits = levels.get("commit") or _levels(found, "commit")
     if commits:
         words.append(f"commit={','.join(commits)}")
     if iterations:
         words.append(f"iterations={iterations}")
     return f"nox -s bench -- {' '.join(words)}"
+
+
+def _levels(found: Sequence[Observation], axis: str) -> list[str]:
+    given = dict.fromkeys(str(getattr(one, axis)) for one in found)
+    return sorted((level for level in given if level), key=rank)
 
 
 def _with(level: str, also: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -20,6 +20,7 @@ from bench.analysis.conclusion import Conclusion
 from bench.analysis.observations import Observation, Stratum, notable, rank, reach, strata
 from bench.values import format_percent
 
+_MOST = 4
 _GENERIC = ("commit", "exporter", "runtime", "backend")
 
 
@@ -52,9 +53,22 @@ def effects(found: Sequence[Observation]) -> list[Conclusion]:
     for axis in _GENERIC:
         crossing = axis in ("exporter", "runtime")
         groups = strata(usable, axis, lambda one, c=crossing: bool(one.runtime) if c else True)  # type: ignore[misc]
-        for (first, second, kind), pairs in _steps(groups).items():
-            said.append(_conclusion(axis, first, second, kind, pairs))
+        steps = [_conclusion(axis, *step, pairs) for step, pairs in _steps(groups).items()]
+        said += _fewest(axis, steps)
     return said + _growth(usable)
+
+
+def _fewest(axis: str, steps: Sequence[tuple[float, Conclusion]]) -> list[Conclusion]:
+    """Keep the largest effects and the widest of what is ruled out; say how many are left out."""
+    said = []
+    for kind in ("rules_out", "finding"):
+        own = sorted((s for s in steps if s[1].kind == kind), key=lambda step: -step[0])
+        said += [conclusion for _, conclusion in own[:_MOST]]
+        if len(own) > _MOST:
+            last = said[-1]
+            text = f"{last.text}; {len(own) - _MOST} more steps of {axis} have smaller ones"
+            said[-1] = replace(last, text=text)
+    return said
 
 
 def _steps(groups: Sequence[Stratum]) -> dict[tuple[str, str, str], list[Effect]]:
@@ -72,7 +86,8 @@ def _steps(groups: Sequence[Stratum]) -> dict[tuple[str, str, str], list[Effect]
 
 def _conclusion(
     axis: str, first: str, second: str, kind: str, pairs: Sequence[Effect]
-) -> Conclusion:
+) -> tuple[float, Conclusion]:
+    """Return the conclusion with the size of the largest effect behind it."""
     evidence = tuple(key for pair in pairs for key in (pair.before.key, pair.after.key))
     beyond = [pair for pair in pairs if pair.beyond]
     largest = max(pairs, key=lambda pair: abs(pair.relative))
@@ -86,7 +101,7 @@ def _conclusion(
             f"{format_percent(abs(largest.relative)).lstrip('+')} in {of}{scale} "
             f"(noise up to ±{format_percent(width).lstrip('+')}); farthest apart: {where}"
         )
-        return Conclusion("rules_out", axis, text, evidence)
+        return abs(largest.relative), Conclusion("rules_out", axis, text, evidence)
     low, high = (f(pair.relative for pair in pairs) for f in (min, max))
     if len(pairs) == 1:
         size = f"{format_percent(largest.relative)} (±{largest.width * 100:.1f} points by noise)"
@@ -95,7 +110,7 @@ def _conclusion(
         size = f"{format_percent(low)} to {format_percent(high)}, median {format_percent(middle)}"
     part = "" if len(beyond) == len(pairs) else f", beyond the noise in {len(beyond)}"
     text = f"{axis}: from {first} to {second} {size} in {of}{part}{scale}; largest: {where}"
-    return Conclusion("finding", axis, text, evidence)
+    return abs(largest.relative), Conclusion("finding", axis, text, evidence)
 
 
 def _growth(found: Sequence[Observation]) -> list[Conclusion]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from bisect.noise import t_quantile
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+
+import pandas as pd
 
 from bench.analysis.conclusion import Conclusion
 from bench.analysis.observations import (
@@ -29,7 +29,6 @@ from bench.analysis.observations import (
 from bench.analysis.shares import change
 
 _LEAST = math.log(1.25)
-_PAIRS = [pair for pair in combinations(AXES, 2) if "place" not in pair]
 _MOST = 3
 # Ratios of figures far below the largest are still ratios, down to a hundredth of it.
 _NOTABLE = 1 / 100
@@ -40,40 +39,48 @@ def interactions(found: Sequence[Observation]) -> list[Conclusion]:
     """Name the strongest interaction of each pair of axes, the strongest pairs first."""
     big = notable(found, _NOTABLE)
     usable = [o for o in found if o.kind == "delta" and o.value > 0 and big(o)]
+    varied = [axis for axis in AXES if len({getattr(one, axis) for one in usable}) > 1]
     best: list[tuple[float, str, str, Square]] = []
-    for first, second in _PAIRS:
-        squares = [(abs(_size(s)), s) for s in _squares(usable, first, second) if _counts(s)]
-        if squares:
-            size, square = max(squares, key=lambda pair: pair[0])
-            best.append((size, first, second, square))
+    for first, second in combinations(varied, 2):
+        square = None if "place" in (first, second) else _strongest(usable, first, second)
+        if square is not None:
+            best.append((abs(_size(square)), first, second, square))
     best.sort(key=lambda item: -item[0])
     return [_conclusion(first, second, square) for _, first, second, square in best[:_MOST]]
 
 
-def _squares(found: Sequence[Observation], first: str, second: str) -> Iterator[Square]:
-    groups: dict[tuple[Any, ...], dict[tuple[str, str], Observation]] = defaultdict(dict)
-    for one in found:
-        a, b = str(getattr(one, first)), str(getattr(one, second))
-        if a and b:
-            groups[_rest(one, first, second)].setdefault((a, b), one)
-    for cells in groups.values():
-        rows = sorted({a for a, _ in cells}, key=rank)
-        columns = sorted({b for _, b in cells}, key=rank)
-        for (a0, a1), (b0, b1) in (
-            (pa, pb) for pa in combinations(rows, 2) for pb in combinations(columns, 2)
-        ):
-            corners = [cells.get(corner) for corner in ((a0, b0), (a0, b1), (a1, b0), (a1, b1))]
-            if all(corner is not None for corner in corners):
-                yield tuple(corners)  # type: ignore[misc]
+def _strongest(found: Sequence[Observation], first: str, second: str) -> Square | None:
+    """Return the square of neighbouring levels with the largest L that counts."""
+    frame = pd.DataFrame(
+        {
+            "rest": pd.factorize(pd.Series([identity(one, first, second) for one in found]))[0],
+            "a": _codes([str(getattr(one, first)) for one in found]),
+            "b": _codes([str(getattr(one, second)) for one in found]),
+            "log": [math.log(one.value) for one in found],
+            "at": range(len(found)),
+        }
+    )
+    frame = frame[(frame["a"] >= 0) & (frame["b"] >= 0)].drop_duplicates(["rest", "a", "b"])
+    frame = frame.sort_values(["rest", "a", "b"])
+    later = frame.groupby(["rest", "a"])[["at", "b", "log"]].shift(-1)
+    frame = frame.assign(at1=later["at"], b1=later["b"], change=later["log"] - frame["log"])
+    frame = frame.dropna(subset=["at1"]).sort_values(["rest", "b", "b1", "a"])
+    later = frame.groupby(["rest", "b", "b1"])[["at", "at1", "change"]].shift(-1)
+    frame = frame.assign(at2=later["at"], at3=later["at1"])
+    frame["size"] = (later["change"] - frame["change"]).abs()
+    frame = frame[frame["size"] > _LEAST].sort_values("size", ascending=False)
+    for row in frame[["at", "at1", "at2", "at3"]].itertuples(index=False, name=None):
+        square = (found[int(row[0])], found[int(row[1])], found[int(row[2])], found[int(row[3])])
+        if _counts(square):
+            return square
+    return None
 
 
-def _rest(one: Observation, first: str, second: str) -> tuple[Any, ...]:
-    gone = {first, second}
-    if gone & {"commit", "exporter", "runtime"}:
-        gone |= {"commit", "exporter", "runtime"} if "commit" in gone else {"commit"}
-    kept = identity(one, "")
-    names = (*AXES, *("kind", "counter", "runner", "allocator", "load_mode", "samples"))
-    return tuple(value for name, value in zip(names, kept, strict=True) if name not in gone)
+def _codes(levels: Sequence[str]) -> list[int]:
+    """Number levels in a person's order; -1 for none."""
+    ordered = sorted(dict.fromkeys(level for level in levels if level), key=rank)
+    number = {level: place for place, level in enumerate(ordered)}
+    return [number.get(level, -1) for level in levels]
 
 
 def _size(square: Square) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -20,6 +22,8 @@ CONDITIONS = ("place", "kind", "counter", "runner", "allocator", "load_mode", "s
 """How it was measured: never an explanation, so they must be equal in whatever is compared."""
 AXES = ("model", "precision", "backend", "method", "commit", "exporter", "runtime", "place")
 """What may explain the memory."""
+WHERE = (*AXES, *CONDITIONS[1:])
+"""All that tells one observation from another, but for the marks of one process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Observation:
         commit: the revision, where one both exported and ran; else empty.
         scale: noise of one fresh process.
         between: what two environments alone make, relative.
+        where: its texts by :data:`WHERE`, together.
 
     """
 
@@ -61,14 +66,14 @@ class Observation:
     censored: bool
     scale: Scale
     between: float
+    where: tuple[str, ...]
 
     @property
     def shown(self) -> str:
         """The figure: ``+930.0 MB`` above a baseline, ``208.0 MB`` with it, ``>=`` for a bound."""
         sign = "+" if self.kind == "delta" else ""
         bound = "at least " if self.censored else ""
-        text = f"{self.value / 1e6:.2f} MB" if self.value < 1e6 else format_size(self.value)
-        return f"{bound}{sign}{text}"
+        return f"{bound}{sign}{format_size(self.value)}"
 
     @property
     def name(self) -> str:
@@ -105,14 +110,13 @@ def observe(table: pd.DataFrame) -> list[Observation]:
         what = (row["method"], row["backend"], row["precision"])
         if what not in scales:
             scales[what] = noise.scale("memory", *what)
-        single = row["runtime"] in ("", row["exporter"])
+        row["commit"] = row["exporter"] if row["runtime"] in ("", row["exporter"]) else ""
         found.append(
             Observation(
                 key=row["cell_key"],
                 **{axis: row[axis] for axis in ("model", "precision", "backend", "method")},
                 iterations=None if number["iterations"] is None else int(number["iterations"]),
-                commit=row["exporter"] if single else "",
-                **{axis: row[axis] for axis in ("exporter", "runtime", *CONDITIONS)},
+                **{axis: row[axis] for axis in ("commit", "exporter", "runtime", *CONDITIONS)},
                 value=number["value"],
                 steady=number["steady"],
                 pte=number["pte_bytes"],
@@ -120,6 +124,7 @@ def observe(table: pd.DataFrame) -> list[Observation]:
                 censored=row["status"] == "over_memory",
                 scale=scales[what],
                 between=between_environments(row["method"], row["backend"], row["allocator"]),
+                where=tuple(row[name] for name in WHERE),
             )
         )
     return found
@@ -127,24 +132,30 @@ def observe(table: pd.DataFrame) -> list[Observation]:
 
 def last_marks(found: Iterable[Observation]) -> list[Observation]:
     """Keep, of the marks of one process, the one with most executions."""
-    kept: dict[tuple[Any, ...], Observation] = {}
+    kept: dict[tuple[str, ...], Observation] = {}
     for one in found:
-        key = (*identity(one, "iterations"), one.exporter, one.runtime)
-        old = kept.get(key)
+        old = kept.get(one.where)
         if old is None or (one.iterations or 0) >= (old.iterations or 0):
-            kept[key] = one
+            kept[one.where] = one
     return list(kept.values())
 
 
-def identity(one: Observation, without: str) -> tuple[Any, ...]:
-    """Return all that must be equal for two observations to differ in one axis alone.
+@cache
+def _kept(*without: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    gone = set(without)
+    if "commit" in gone:
+        gone |= {"exporter", "runtime"}
+    elif gone & {"exporter", "runtime"}:
+        gone.add("commit")
+    return itemgetter(*(n for n, name in enumerate(WHERE) if name not in gone))
+
+
+def identity(one: Observation, *without: str) -> tuple[str, ...]:
+    """Return all that must be equal for two observations to differ in these axes alone.
 
     ``commit`` stands for exporter and runtime together; ``exporter`` alone leaves the runtime.
     """
-    dropped = {"commit": {"commit", "exporter", "runtime"}, "exporter": {"exporter", "commit"}}
-    dropped["runtime"] = {"runtime", "commit"}
-    gone = dropped.get(without, {without})
-    return tuple(getattr(one, axis) for axis in (*AXES, *CONDITIONS[1:]) if axis not in gone)
+    return _kept(*without)(one.where)
 
 
 @dataclass(frozen=True)
@@ -169,11 +180,12 @@ def strata(
     found: Sequence[Observation], axis: str, keep: Callable[[Observation], bool] = lambda _: True
 ) -> list[Stratum]:
     """Group observations by everything but an axis; only groups in which it varies."""
-    groups: dict[tuple[Any, ...], dict[str, Observation]] = defaultdict(dict)
+    groups: dict[tuple[str, ...], dict[str, Observation]] = defaultdict(dict)
+    rest, place = _kept(axis), WHERE.index(axis)
     for one in found:
-        level = str(getattr(one, axis))
+        level = one.where[place]
         if level and keep(one):
-            groups[identity(one, axis)].setdefault(level, one)
+            groups[rest(one.where)].setdefault(level, one)
     return [
         Stratum(axis, {level: levels[level] for level in sorted(levels, key=rank)})
         for levels in groups.values()
@@ -181,9 +193,9 @@ def strata(
     ]
 
 
-def rank(level: str) -> tuple[int, str]:
-    """Order levels as a person does: tiny, base, small; fp32, bf16, int8."""
-    return (ORDER.index(level) if level in ORDER else len(ORDER), level)
+def rank(level: str) -> int:
+    """Order levels as a person does: tiny, base, small; others (revisions) stay as they come."""
+    return ORDER.index(level) if level in ORDER else len(ORDER)
 
 
 def notable(found: Sequence[Observation], share: float = 1 / 20) -> Callable[[Observation], bool]:

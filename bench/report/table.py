@@ -70,6 +70,16 @@ def summarise(table: pd.DataFrame) -> Summary:
     return Summary((*axes, *columns), tuple(lines), constant, tuple(_reasons(ordered)))
 
 
+def without_empty(summary: Summary) -> Summary:
+    """Leave out the columns in which no line says anything, as most are of published figures."""
+    kept = [n for n in range(len(summary.header)) if any(line[n] for line in summary.lines)]
+    return replace(
+        summary,
+        header=tuple(summary.header[n] for n in kept),
+        lines=tuple(tuple(line[n] for n in kept) for line in summary.lines),
+    )
+
+
 def rich_table(summary: Summary) -> Table:
     """Build the table for a terminal."""
     table = Table(

@@ -38,7 +38,7 @@ def to_csv(table: pd.DataFrame) -> str:
     Texts are such that no spreadsheet runs them (:func:`bench.values.neutral`);
     :func:`read_csv` gives them back as they were.
     """
-    texts: list[str] = [str(name) for name in table.select_dtypes(include="string")]
+    texts = [str(column) for column, type_ in table.dtypes.items() if type_ == "string"]
     table = table.assign(**{name: _mapped(table[name], neutral) for name in texts})
     text = table.to_csv(index=False, float_format="%.3f", lineterminator="\n")
     return str(text)

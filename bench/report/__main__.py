@@ -1,0 +1,133 @@
+"""``nox -s report``: the table of a run, what it rules out, and report.html.
+
+nox -s report                          the latest run
+nox -s report -- RUN                   a run, a published table (NAME), a file, or a folder of them
+nox -s report -- results/reference/    the published figures of three threads
+
+format=   table, markdown, csv, json, pytorch, github-action-benchmark
+html=     where report.html goes [into the run's folder]; html=no for none
+runs=     where the runs are [results/runs]
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from bench.analysis.attribution import across, attribute
+from bench.analysis.cells import COLUMNS
+from bench.analysis.compare import compare
+from bench.analysis.conclusion import Conclusion
+from bench.command import run_command
+from bench.errors import Exit, RequestError, choices
+from bench.report.beside import beside
+from bench.report.formats import FORMATS
+from bench.report.part import Part, as_markdown, to_terminal
+from bench.report.sources import Source, at_revisions, find, noise_tables
+from bench.report.table import summarise, without_empty
+from bench.report.words import Words, split
+from bench.results.tables import phases_frame, read_csv
+
+_KEYS = ("format", "html", "runs")
+_RESULTS = Path("results")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Report on one or more tables; return the exit code."""
+    return run_command(_main, argv)
+
+
+def _main(argv: list[str], console: Console) -> int:
+    if {"-h", "--help"} & set(argv):
+        print(__doc__)
+        return Exit.OK
+    words = split(argv, _KEYS)
+    form = words.get("format", "table")
+    if form not in (valid := ["table", "markdown", *FORMATS]):
+        raise choices("format", form, valid)
+    runs = Path(words.get("runs", "results/runs"))
+    sources = [s for name in words.names or ("latest",) for s in find(name, runs, _RESULTS)]
+    concluded = [attribute(source.table) for source in sources]
+    together = across([source.table for source in sources]) if len(sources) > 1 else []
+    said = [*(one for part in concluded for one in part), *together]
+    table = pd.concat([source.table for source in sources], ignore_index=True)
+    if form in FORMATS:
+        print(FORMATS[form](table, said), end="")
+        return Exit.OK
+    ours = _published() if table["device"].notna().any() else []
+    parts = [
+        _part(source, conclusions, ours)
+        for source, conclusions in zip(sources, concluded, strict=True)
+    ]
+    if together:
+        parts.append(Part("All tables together", None, tuple(together)))
+    for part in parts:
+        if form == "markdown":
+            print(as_markdown(part), end="\n\n")
+        else:
+            to_terminal(part, console)
+    written = _html(words, sources, table, said)
+    if written is not None:
+        print(written, file=sys.stderr)
+    return Exit.OK
+
+
+def _part(source: Source, conclusions: Sequence[Conclusion], ours: list[pd.DataFrame]) -> Part:
+    """Lay one table out: its lines, before and after where it holds two revisions."""
+    summary = without_empty(summarise(source.table))
+    notes = list(summary.reasons)
+    if source.table["device"].notna().any():
+        notes.append("the noise of rows from elsewhere is taken to be that of our own machines")
+    change = None
+    revisions = [str(name) for name in source.table["exporter"].dropna().unique()]
+    if len(revisions) == 2:
+        before, after = at_revisions(source, "commit", revisions)
+        change = compare(before, after, earlier=noise_tables(_RESULTS))
+    title = " -> ".join(revisions)
+    return Part(
+        source.name,
+        summary,
+        tuple(conclusions),
+        tuple(notes),
+        (title, change) if change is not None and change.lines else None,
+        beside(source.table, ours),
+    )
+
+
+def _published() -> list[pd.DataFrame]:
+    return [read_csv(path, COLUMNS) for path in sorted(_RESULTS.glob("*.csv"))]
+
+
+def _html(
+    words: Words, sources: Sequence[Source], table: pd.DataFrame, said: Sequence[Conclusion]
+) -> str | None:
+    """Write report.html; return the line that says where."""
+    given = words.values.get("html")
+    alone = sources[0] if len(sources) == 1 and sources[0].is_run else None
+    if given == "no" or (given is None and alone is None):
+        return None
+    if importlib.util.find_spec("bench.report.html") is None:
+        if given is None:
+            return None
+        raise RequestError("html=: this build of et-peak has no bench.report.html")
+    path = Path(given) if given is not None else sources[0].path / "report.html"
+    file = alone.path / "phases.csv" if alone else None
+    phases = phases_frame(_dicts(file)) if file and file.exists() else None
+    importlib.import_module("bench.report.html").write_report(path, table, phases, said, None)
+    return str(path)
+
+
+def _dicts(file: Path) -> Iterator[dict[str, Any]]:
+    table = pd.read_csv(file, dtype="string", keep_default_na=False, na_values=[""])
+    return (dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
