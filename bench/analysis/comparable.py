@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.cells import text
 from bench.values import format_mb
 
 # Name of the reason (as in force=) and the column that must agree. Both sides must have a value:
@@ -98,10 +97,10 @@ def program_changes(pair: Any) -> list[str]:
         words.append(
             f"delegated nodes {pair.before_delegated_nodes:.0f} -> {pair.after_delegated_nodes:.0f}"
         )
-    if text(pair.before_undelegated_ops) != text(pair.after_undelegated_ops):
+    if (pair.before_undelegated_ops or "") != (pair.after_undelegated_ops or ""):
         words.append("other operators outside delegates")
     return words
 
 
-def _change(before: float, after: float) -> float:
-    return 0.0 if pd.isna(before) or pd.isna(after) else float(after) - float(before)
+def _change(before: float | None, after: float | None) -> float:
+    return 0.0 if before is None or after is None else after - before

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bench.analysis.cells import text
+from bench.analysis.cells import text as cell_text
 from bench.analysis.compare import Comparison, Figure, Line
 from bench.report.grid import Grid, markdown
 from bench.values import format_change, format_percent, format_seconds, format_size
@@ -118,6 +118,13 @@ def to_json(comparison: Comparison) -> str:
     return json.dumps({"floor": comparison.floor, "cells": lines}, indent=2)
 
 
+def text(value: Any) -> str:
+    """Print a value of a pair, whole numbers whole; '' for none."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
+
+
 def _figures(line: Line) -> list[str]:
     shows: dict[str, Callable[[float], str]] = {
         "peak": format_size,
@@ -164,7 +171,7 @@ def _why(line: Line) -> str:
 
 def _listed(rest: Any) -> str:
     names = [
-        " ".join(filter(None, (text(getattr(cell, axis)) for axis in _AXES[:5])))
+        " ".join(filter(None, (cell_text(getattr(cell, axis)) for axis in _AXES[:5])))
         for cell in rest.head(6).itertuples()
     ]
     more = f" and {len(rest) - 6} more" if len(rest) > 6 else ""

@@ -168,6 +168,8 @@ class _Cell:
 
     def median(self, column: str) -> float | None:
         values = self._values(column)
+        if len(values) == 1:
+            return float(values[0])
         return float(median(values)) if values else None
 
     def text(self, column: str) -> str:

@@ -1,0 +1,113 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.analysis.effects import effects
+from bench.analysis.interactions import interactions
+from bench.analysis.observations import last_marks, observe
+from bench.analysis.program import program
+from bench.analysis.shares import method, precision
+from tests.analysis.rows import MB, matrix, row, table, texts
+
+SIZES = {"tiny": 100, "base": 200, "small": 600}
+
+
+def observed(value, **axes):
+    return last_marks(observe(matrix(value, **axes)))
+
+
+def runs(change, **axes):
+    """Two runtimes over a matrix; `change` is what the second makes of each cell."""
+    base = observed(lambda **c: SIZES[c["model"]], model=list(SIZES), runtime=["v1.4.1"], **axes)
+    after = matrix(
+        lambda **c: SIZES[c["model"]] * change(**c),
+        model=list(SIZES),
+        runtime=["v1.5.1"],
+        exporter=["v1.4.1"],
+        **axes,
+    )
+    return base + last_marks(observe(after))
+
+
+def test_runtimes_that_agree_are_ruled_out() -> None:
+    said = effects(runs(lambda **c: 1.001))
+    assert len(texts(said, "rules_out", "runtime")) == 1
+    assert "v1.4.1 and v1.5.1 agree within 0.10% in 3 cells" in texts(said, "rules_out")[0]
+
+
+def test_an_effect_is_found_with_its_range() -> None:
+    said = texts(effects(runs(lambda **c: 0.73 if c["model"] == "tiny" else 0.8)), "finding")
+    found = [text for text in said if text.startswith("runtime")]
+    assert "-27% to -20%" in found[0] and "3 cells" in found[0]
+
+
+def test_one_cell_that_differs_takes_the_rule_out_away() -> None:
+    said = effects(runs(lambda **c: 1.1 if c["model"] == "base" else 1.0))
+    assert not texts(said, "rules_out", "runtime")
+
+
+def test_nothing_is_said_of_axes_that_change_together() -> None:
+    """Each runtime on a machine of its own: neither can be told from the other."""
+    rows = [row(), row(runtime="v1.5.1", machine="two", peak_delta_bytes=500 * MB)]
+    found = last_marks(observe(table(*rows)))
+    assert not effects(found)
+    # On one machine it is said.
+    assert texts(effects(last_marks(observe(table(rows[0], rows[1] | {"machine": "one"})))))
+
+
+@given(st.floats(1.3, 5), st.floats(1.3, 5))
+def test_factors_that_multiply_are_no_interaction(a: float, b: float) -> None:
+    found = observed(
+        lambda **c: (
+            100 * (a if c["model"] == "base" else 1) * (b if c["precision"] == "int8" else 1)
+        ),
+        model=["tiny", "base"],
+        precision=["fp32", "int8"],
+    )
+    assert not interactions(found)
+
+
+@given(st.floats(1.5, 10))
+def test_a_corner_of_its_own_is_an_interaction(factor: float) -> None:
+    def value(**c):
+        return 100 * (factor if (c["model"], c["precision"]) == ("base", "int8") else 1)
+
+    said = interactions(observed(value, model=["tiny", "base"], precision=["fp32", "int8"]))
+    assert [one.axis for one in said] == ["model*precision"]
+
+
+def test_precision_that_halves_the_memory_is_no_rule_out() -> None:
+    found = observed(
+        lambda **c: {"bf16": 900, "int8": 400}[c["precision"]], precision=["bf16", "int8"]
+    )
+    assert texts(precision(found), "rules_out") == []
+    assert "precision matters" in texts(precision(found), "finding")[0]
+
+
+def test_totals_say_nothing_of_precision_or_method() -> None:
+    rows = [
+        row(precision=p, method=m, peak_delta_bytes=None, baseline_bytes=None, peak_bytes=v * MB)
+        for p, m, v in [("bf16", "encode", 900), ("int8", "encode", 880), ("bf16", "decode", 1)]
+    ]
+    found = last_marks(observe(table(*rows)))
+    assert not precision(found) and not method(found)
+
+
+def test_methods_that_both_pay_are_a_finding() -> None:
+    found = observed(
+        lambda **c: {"encode": 900, "decode": 300}[c["method"]], method=["encode", "decode"]
+    )
+    assert [one.kind for one in method(found)] == ["finding"]
+
+
+def test_places_that_agree_rule_the_place_out() -> None:
+    found = last_marks(observe(table(row(), row(machine="two", peak_delta_bytes=161 * MB))))
+    assert [one.axis for one in program(found)] == ["place"]
+
+
+def test_a_total_above_the_others_delta_orders_nothing() -> None:
+    total = row(
+        device="Mac", peak_delta_bytes=None, baseline_bytes=None, peak_bytes=200 * MB,
+        metric_kind="total",
+    )  # fmt: skip
+    found = last_marks(observe(table(total, row(device="Phone", peak_delta_bytes=210 * MB))))
+    assert not program(found)
