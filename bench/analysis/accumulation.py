@@ -53,9 +53,9 @@ class Slope:
 
     @property
     def grows(self) -> bool:
-        """Whether even the lower end is growth that matters."""
+        """Whether even the lower end is growth that matters, and no step of the first execution."""
         bound = max(_FLAT * self.marks[0].value, _FLAT_BYTES)
-        return self.low > 0 and self.slope * self.span > bound
+        return self.warm and self.low > 0 and self.slope * self.span > bound
 
 
 def slope_of(marks: Sequence[Observation]) -> Slope | None:

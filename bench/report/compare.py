@@ -3,6 +3,7 @@
 nox -s compare -- A B                  two runs, published tables or files
 nox -s compare -- RUN commit=X,Y       two revisions in one run; also exporter=, runtime=
 nox -s gate -- baseline.csv [RUN]      exit 1 if anything regressed beyond the noise
+nox -s gate -- RUN commit=X,Y          the same between two revisions in one run
 
 floor=2%         a difference that is never called one
 metric=peak      what the verdict is about: peak, steady, time, pte; a comma list
@@ -49,7 +50,7 @@ def _main(argv: list[str], console: Console) -> int:
         print(__doc__)
         return Exit.OK
     words = split(argv[1:] if gating else argv, _KEYS)
-    if gating and len(words.names) == 1 and not _revisions(words):
+    if gating and len(words.names) == 1 and _revisions(words) is None:
         words = Words((*words.names, "latest"), words.values)
     title, before, after = _sides(words)
     result = _compared(words, before, after)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.analysis.accumulation import accumulation, slope_of
@@ -45,6 +45,7 @@ def test_two_marks_that_differ_leave_it_open_with_a_command() -> None:
     assert "iterations=1,5,20,100" in (said[0].command or "")
 
 
+@settings(deadline=None, max_examples=25)
 @given(
     st.floats(50, 5000), st.floats(-1, 1),
     st.lists(st.integers(2, 200), min_size=2, max_size=6, unique=True),

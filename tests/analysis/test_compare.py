@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.analysis.compare import FLOOR, compare
@@ -48,6 +48,7 @@ def test_three_percent_in_one_encode_is_seen_there_alone(factor: float, verdict:
     assert (changed[0].before_model, changed[0].before_iterations) == ("base", 5)
 
 
+@settings(deadline=None, max_examples=25)
 @given(st.floats(-0.0016, 0.0016))
 def test_what_repeats_show_is_same_even_without_a_floor(change: float) -> None:
     line = one(after={"peak_delta_bytes": round(160 * MB * (1 + change))}, floor=0)
@@ -115,7 +116,7 @@ def test_what_can_not_be_compared_is_refused_by_name_or_forced(reason: str, chan
     refused = one(before, after)
     assert refused.verdict == "incomparable"
     assert all(figure.verdict is None for figure in refused.figures.values())
-    assert str(next(iter(change.values()))) in refused.reasons[0]
+    assert str(next(iter(change.values()))).split(",")[0] in refused.reasons[0]
     forced = one(before, after, force=[reason])
     assert forced.verdict in ("improved", "same") and forced.forced
     assert one(before, after, force=["all"]).forced == forced.forced
@@ -170,6 +171,7 @@ def test_allocators_within_a_run_are_paired_with_their_own() -> None:
     assert verdicts(compare(both, both)) == ["same", "same"]
 
 
+@settings(deadline=None, max_examples=25)
 @given(st.floats(-0.5, 0.5), st.sampled_from([0.0, 0.01, FLOOR, 0.1]))
 def test_swapping_the_sides_swaps_the_verdict(change: float, floor: float) -> None:
     a, b = {}, {"peak_delta_bytes": round(160 * MB * (1 + change))}

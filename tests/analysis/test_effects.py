@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.analysis.effects import effects
@@ -54,6 +54,7 @@ def test_nothing_is_said_of_axes_that_change_together() -> None:
     assert texts(effects(last_marks(observe(table(rows[0], rows[1] | {"machine": "one"})))))
 
 
+@settings(deadline=None, max_examples=25)
 @given(st.floats(1.3, 5), st.floats(1.3, 5))
 def test_factors_that_multiply_are_no_interaction(a: float, b: float) -> None:
     found = observed(
@@ -66,6 +67,7 @@ def test_factors_that_multiply_are_no_interaction(a: float, b: float) -> None:
     assert not interactions(found)
 
 
+@settings(deadline=None, max_examples=25)
 @given(st.floats(1.5, 10))
 def test_a_corner_of_its_own_is_an_interaction(factor: float) -> None:
     def value(**c):

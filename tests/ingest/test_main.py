@@ -1,0 +1,152 @@
+"""Rows from elsewhere: what is taken, and that nothing half-wrong is."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bench.analysis.cells import COLUMNS
+from bench.ingest.__main__ import main
+from bench.results.tables import read_csv
+
+ROOT = Path(__file__).parents[2]
+HEAD = "model,precision,backend,method,peak_mb,pte_mb"
+GOOD = f"{HEAD}\nsmall,bf16,mlx,encode,930,484\nsmall,int8,mlx,encode,680,289\n"
+
+
+def take(tmp_path: Path, content: str | bytes, *words: str, name: str = "phone.csv") -> int:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return main([str(path), f"to={tmp_path / 'out'}", *words])
+
+
+def taken(tmp_path: Path) -> pd.DataFrame:
+    return read_csv(next((tmp_path / "out").glob("*.csv")), COLUMNS)
+
+
+PHONE = ("device=iPhone 16", "kind=footprint_delta")
+
+
+def test_a_delta_is_kept_as_one(tmp_path) -> None:
+    assert take(tmp_path, GOOD, *PHONE) == 0
+    found = taken(tmp_path)
+    assert list(found["peak_delta_bytes"]) == [930_000_000, 680_000_000]
+    assert found["peak_bytes"].isna().all()
+    assert set(found["metric_kind"]) == {"delta"} and set(found["device"]) == {"iPhone 16"}
+    assert set(found["measured_by"]) == {"footprint"} and set(found["source"]) == {"phone.csv"}
+
+
+def test_units_are_converted(tmp_path) -> None:
+    text = "model,method,peak,exec_median_ms\nsmall,encode,1.5 GiB,250\n"
+    assert take(tmp_path, text, "device=Mac", "kind=rss_total") == 0
+    row = taken(tmp_path).iloc[0]
+    assert (row["peak_bytes"], row["exec_median_s"]) == (1.5 * 2**30, 0.25)
+
+
+def test_json_is_the_same_as_csv(tmp_path) -> None:
+    rows = [{"model": "small", "method": "encode", "peak_mb": 930}]
+    assert take(tmp_path, json.dumps(rows), *PHONE, name="phone.json") == 0
+    assert list(taken(tmp_path)["peak_delta_bytes"]) == [930_000_000]
+
+
+TIME_L = """I 00:00:00.1 executorch:executor_runner.cpp:486] Using method encode
+I 00:00:01.1 executorch:executor_runner.cpp:791] Model executed successfully 5 time(s) in 1500.0 ms.
+        2.34 real         1.20 user         0.30 sys
+           208000000  maximum resident set size
+           131000000  peak memory footprint
+"""
+
+
+@pytest.mark.parametrize(("kind", "peak"), [("rss", 208_000_000), ("footprint", 131_000_000)])
+def test_a_log_of_executor_runner_under_time(tmp_path, kind, peak) -> None:
+    words = ("device=Mac", f"kind={kind}_total", "model=small", "precision=bf16")
+    assert take(tmp_path, TIME_L, *words, name="run.log") == 0
+    row = taken(tmp_path).iloc[0]
+    assert (row["method"], row["iterations"], row["peak_bytes"]) == ("encode", 5, peak)
+    assert (row["exec_median_s"], row["total_s"]) == (0.3, 2.34)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (f"{HEAD}\nsmall,bf16,mlx,encode,-1,484\n", "line 2: peak: '-1' is negative"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,nan,484\n", "line 2: peak: 'nan' is no finite number"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,1e999,4\n", "line 2: peak: '1e999' is no finite number"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,930000000,4\n", "is the unit right?"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,9 parsecs,4\n", "line 2: peak: '9 parsecs'"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,9 GB,4\n", "contradicts the unit of its column"),
+        (f"{HEAD}\n\n=1+1,bf16,mlx,encode,9,4\n", "line 3: model: '=1+1' looks like a formula"),
+        (f"{HEAD}\n@x,bf16,mlx,encode,9,4\n", "looks like a formula"),
+        (GOOD + "small,bf16,mlx,encode,931,484\n", "line 4: the same measurement as line 2"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,930\n", "line 2: 5 cells where the header has 6"),
+        (f"{HEAD}\nsmall,bf16,mlx,,930,484\n", "line 2: method is missing"),
+        (f"{HEAD}\nsmall,bf16,mlx,encode,,\n", "line 2: there is no figure"),
+        ("model,method,peak\nsmall,encode,930\n", "line 2: peak: '930' has no unit"),
+        ("model,method,peak_megs\nsmall,encode,9\n", "line 1: column 'peak_megs': unit 'megs'"),
+        ("model,method,weight\nsmall,encode,9\n", "line 1: column: 'weight' is not one of"),
+        ("model,method,peak_mb,peak_kb\n", "line 1: column 'peak' is there twice"),
+        (HEAD + "\n", "there is no row in it"),
+        ("", "there is no row in it"),
+        (b"\x00\x01\x02" * 1000, "line 1: not text"),
+        (b"\xff\xfe" * 1000, "line 1: not UTF-8"),
+        (b"x" * 100_000, "line 1: longer than"),
+        (f'{HEAD}\nsmall,"bf16,mlx,encode,9,4\n', "line 2: unexpected end of data"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_line_and_nothing_taken(
+    tmp_path, capsys, content, said
+) -> None:
+    assert take(tmp_path, content, *PHONE) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[{}]", "line 1: model is missing"),
+        ('[{"model": "small", "method": "encode", "peak_mb": NaN}]', "NaN is no number"),
+        ("{}", "a list of objects"),
+        ("[" * 100_00, "no JSON"),
+        ('[{"model": ["a"]}]', "row 1: values are texts and numbers"),
+    ],
+)
+def test_json_that_is_no_table(tmp_path, capsys, content, said) -> None:
+    assert take(tmp_path, content, *PHONE, name="x.json") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_hundred_megabytes_of_garbage_are_not_read(tmp_path, capsys) -> None:
+    path = tmp_path / "big.csv"
+    with path.open("wb") as file:
+        file.truncate(100 * 10**6)
+    assert main([str(path), f"to={tmp_path / 'out'}", *PHONE]) == 2
+    assert "at most 64 MB" in capsys.readouterr().err
+
+
+def test_what_the_memory_is_must_be_said(tmp_path, capsys) -> None:
+    for words, said in (
+        (["device=Mac"], "kind= is missing"),
+        (["kind=rss_total"], "device is missing"),
+        (["device=Mac", "kind=vms"], "kind: 'vms' is not one of"),
+    ):
+        assert take(tmp_path, GOOD, *words) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_table_is_not_written_over(tmp_path, capsys) -> None:
+    assert take(tmp_path, GOOD, *PHONE) == 0
+    assert take(tmp_path, GOOD.replace("930", "931"), *PHONE) == 2
+    assert taken(tmp_path)["peak_delta_bytes"].iloc[0] == 930_000_000
+    assert take(tmp_path, GOOD.replace("930", "931"), *PHONE, "replace=yes") == 0
+    assert taken(tmp_path)["peak_delta_bytes"].iloc[0] == 931_000_000
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "results/reference/threads").glob("*.csv")))
+def test_the_reference_tables_are_what_the_threads_say(tmp_path, path) -> None:
+    kept = ROOT / "results" / "reference" / path.name
+    source = read_csv(kept, COLUMNS)["source"].iloc[0]
+    assert main([str(path), f"to={tmp_path}", f"source={source}"]) == 0
+    assert (tmp_path / path.name).read_text() == kept.read_text()

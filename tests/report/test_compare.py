@@ -1,0 +1,85 @@
+"""The commands compare and gate, from their words to their exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.report.compare import main
+from bench.results.tables import to_csv
+from tests.analysis.rows import MB, row, table
+
+ROOT = Path(__file__).parents[2]
+PR = str(ROOT / "results" / "reference" / "pr-21795.csv")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    tables = {
+        "before": table(row(), row(method="decode")),
+        "raised": table(row(peak_delta_bytes=165 * MB), row(method="decode")),
+        "moved": table(row(machine="two"), row(method="decode")),
+    }
+    for name, content in tables.items():
+        (tmp_path / f"{name}.csv").write_text(to_csv(content))
+    return {name: str(tmp_path / f"{name}.csv") for name in tables}
+
+
+def test_pr_21795_prints_as_the_thread_does(capsys) -> None:
+    assert main([PR, "commit=029c1ffea8,4753d75e2b", "format=markdown"]) == 0
+    out = capsys.readouterr().out
+    assert "66.6 GB -> 48.3 GB (-27%)" in out
+    assert "4.2 min -> 2.8 min (-32%)" in out
+
+
+def test_the_gate_fails_on_a_regression_alone(files, capsys, tmp_path, monkeypatch) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert main(["gate", files["before"], files["before"]]) == 0
+    assert main(["gate", files["before"], files["raised"]]) == 1
+    assert main(["gate", files["before"], files["moved"]]) == 3
+    assert main(["gate", files["before"], files["moved"], "force=machine"]) == 0
+    out = capsys.readouterr().out
+    assert "1 regressed, 1 same" in out and "FORCED" in out
+    assert summary.read_text() == out
+
+
+def test_the_gate_takes_the_latest_run(files, tmp_path, capsys) -> None:
+    run = tmp_path / "runs" / "20261130-000000-aaaa"
+    run.mkdir(parents=True)
+    (run / "request.json").write_text("{}")
+    (run / "measurements.csv").write_text(Path(files["raised"]).read_text())
+    assert main(["gate", files["before"], f"runs={tmp_path / 'runs'}"]) == 1
+    assert "before -> 20261130-000000-aaaa" in capsys.readouterr().out
+
+
+def test_formats_say_the_same(files, capsys) -> None:
+    sides = [files["before"], files["raised"]]
+    for form in ("table", "markdown", "csv"):
+        assert main([*sides, f"format={form}"]) == 0
+        assert "regressed" in capsys.readouterr().out
+    assert main([*sides, "format=json"]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [cell["verdict"] for cell in cells] == ["regressed", "same"]
+    assert cells[0]["figures"]["peak"]["difference"] == 5 * MB
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give two of them"),
+        (["nowhere", "nothing"], "'nowhere' is no run, table or file"),
+        ([PR, "commit=029c1ffea8"], "two revisions"),
+        ([PR, "commit=029c1ffea8,main"], "'main' is not in pr-21795"),
+        ([PR, PR, "floor=lots"], "floor"),
+        ([PR, PR, "metric=speed"], "not one of peak"),
+        ([PR, PR, "force=everything"], "not one of all"),
+        ([PR, PR, "format=pdf"], "format"),
+        ([PR, PR, "flor=2%"], "did you mean floor?"),
+        ([PR, PR, "--fast"], "unknown flag"),
+    ],
+)
+def test_wrong_requests_are_one_line(words, said, capsys) -> None:
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1

@@ -1,0 +1,88 @@
+"""The report, in each of its formats."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.report.__main__ import main
+from bench.results.tables import to_csv
+from tests.analysis.rows import MB, row, table
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    run = tmp_path / "runs" / "20261130-000000-aaaa"
+    run.mkdir(parents=True)
+    (run / "request.json").write_text("{}")
+    rows = [row(repeat=n, peak_delta_bytes=(160 + n) * MB) for n in range(2)]
+    bad = row(method="decode", status="failed", reason="=HYPERLINK(1) | <b>", peak_delta_bytes=None)
+    (run / "measurements.csv").write_text(to_csv(table(*rows, bad)))
+    return tmp_path / "runs"
+
+
+def test_the_reference_report_has_tables_and_conclusions(capsys) -> None:
+    assert main([str(REFERENCE), "format=markdown"]) == 0
+    out = capsys.readouterr().out
+    for name in ("issue-22513", "issue-22016", "pr-21795", "All tables together"):
+        assert f"## {name}" in out
+    assert "| small | bf16 | pipeline | >= 3245.0 | 3800.0 |" in out
+    assert "(-27%)" in out and "(-32%)" in out
+    assert "beside our own runs" in out.lower() and "484.2 MB" in out
+    assert out.count("- not ") == 4
+
+
+def test_the_terminal_shows_what_markdown_does(runs, capsys) -> None:
+    assert main([f"runs={runs}", "html=no"]) == 0
+    out = capsys.readouterr().out
+    assert "20261130-000000-aaaa" in out and "What it leaves open" in out
+
+
+def test_markdown_of_a_hostile_reason_is_no_markup(runs, capsys) -> None:
+    assert main([f"runs={runs}", "html=no", "format=markdown"]) == 0
+    assert "<b>" not in capsys.readouterr().out
+
+
+def test_csv_runs_no_formula_and_reads_back(runs, capsys) -> None:
+    assert main([f"runs={runs}", "format=csv"]) == 0
+    read = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {r["reason"] for r in read} == {"", "'=HYPERLINK(1) | <b>"}
+    assert main([f"runs={runs}", "format=json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [r.get("reason") for r in rows if r["status"] == "failed"] == ["=HYPERLINK(1) | <b>"]
+
+
+def test_pytorch_records_have_the_fields_of_schema_v3(runs, capsys) -> None:
+    assert main([f"runs={runs}", "format=pytorch"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    for record in records:
+        assert {"benchmark", "model", "metric", "runners", "dependencies"} == set(record)
+        assert {"name", "mode", "dtype", "extra_info"} == set(record["benchmark"])
+        assert {"name", "type", "backend", "origins", "extra_info"} == set(record["model"])
+        assert {"name", "benchmark_values", "target_value", "extra_info"} == set(record["metric"])
+        extra = record["benchmark"]["extra_info"] | record["metric"]["extra_info"]
+        assert all(isinstance(value, str) for value in extra.values())
+    by_name = {record["metric"]["name"]: record for record in records}
+    peak = by_name["peak_memory_above_baseline(bytes)"]["metric"]
+    assert peak["benchmark_values"] == [160 * MB, 161 * MB]
+    assert by_name["FAILURE_REPORT"]["benchmark"]["extra_info"]["job_conclusion"] == "failed"
+
+
+def test_github_action_benchmark_names_are_unique(tmp_path, capsys) -> None:
+    rows = [row(), row(allocator="fixed", cell_key="f"), row(exporter="main", cell_key="m")]
+    (tmp_path / "t.csv").write_text(to_csv(table(*rows, row(repeat=1, peak_delta_bytes=162 * MB))))
+    assert main([str(tmp_path / "t.csv"), "format=github-action-benchmark"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert len({entry["name"] for entry in entries}) == 3
+    assert all({"name", "unit", "value"} <= set(entry) for entry in entries)
+    assert [(e["value"], e["range"]) for e in entries if "range" in e] == [(161.0, "± 1.000")]
+
+
+def test_wrong_requests_are_one_line(capsys, tmp_path) -> None:
+    for words in (["nowhere"], ["format=pdf"], [str(tmp_path)], ["a=b"]):
+        assert main(words) == 2
+        assert capsys.readouterr().err.count("\n") == 1
