@@ -85,7 +85,7 @@ def many_rows(count: int, seed: int) -> pd.DataFrame:
 
 
 def _child(command: Sequence[str]) -> tuple[float, float, int]:
-    """Run a command without its output; return its seconds, those of CPU, and its peak RSS in bytes."""
+    """Run a command without its output; return seconds, CPU seconds, and peak RSS in bytes."""
     began = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

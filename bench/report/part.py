@@ -12,7 +12,7 @@ from bench.report import comparison as changes
 from bench.report import conclusions as words_of
 from bench.report import grid as grids
 from bench.report.grid import Grid
-from bench.report.table import LEGEND, Summary, caption, markdown, rich_table
+from bench.report.table import Summary, caption, legend, markdown, narrowed, rich_table
 
 _SHOWN = 200
 """Lines of a table in a terminal; all of them are in the other formats."""
@@ -61,7 +61,7 @@ def to_terminal(part: Part, console: Console) -> None:
     if part.table is not None:
         table = part.table
         shown = Summary(table.header, table.lines[:_SHOWN], table.constant, ())
-        console.print(rich_table(shown))
+        console.print(rich_table(narrowed(shown, console.width)))
         if len(table.lines) > _SHOWN:
             _say(console, f"and {len(table.lines) - _SHOWN} lines more: format=markdown has all")
     for note in part.notes:
@@ -76,7 +76,7 @@ def to_terminal(part: Part, console: Console) -> None:
     for line in words_of.lines(part.conclusions):
         _say(console, line)
     if part.table is not None:
-        console.print(f"[dim]{LEGEND}[/]", highlight=False)
+        console.print(f"[dim]{legend(part.table.header)}[/]", highlight=False)
 
 
 def _say(console: Console, line: str) -> None:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.pte import EXPORTER
+from bench.report.grid import plain
 from bench.results.tables import IDENTITY, in_order
 from bench.values import format_mb, format_seconds
 
@@ -146,7 +147,7 @@ def markdown(summary: Summary) -> str:
     """Build the table as GitHub Markdown, numbers to the right."""
     texts = {*AXES, *_ELSEWHERE, "method", "status"}
     rule = ["---" if name in texts else "---:" for name in summary.header]
-    rows = [summary.header, rule, *summary.lines]
+    rows = [summary.header, rule, *(tuple(map(plain, line)) for line in summary.lines)]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
