@@ -1,6 +1,6 @@
 """Where two axes matter together: the effect of one depends on the level of the other. Pure.
 
-For two levels of each, the difference of log ratios is
+For two neighbouring levels of each, the difference of log ratios is
 
     L = log(y11 y00 / (y10 y01)),
 

@@ -88,7 +88,9 @@ def _part(source: Source, conclusions: Sequence[Conclusion], ours: list[pd.DataF
     change = None
     revisions = [str(name) for name in source.table["exporter"].dropna().unique()]
     if len(revisions) == 2:
-        before, after = at_revisions(source, "commit", revisions)
+        runtimes = {str(name) for name in source.table["runtime"].dropna()}
+        key = "commit" if runtimes in (set(), set(revisions)) else "exporter"
+        before, after = at_revisions(source, key, revisions)
         change = compare(before, after, earlier=noise_tables(_RESULTS))
     title = " -> ".join(revisions)
     return Part(

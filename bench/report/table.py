@@ -276,3 +276,7 @@ def _reasons(table: pd.DataFrame) -> list[str]:
         )
         lines.append(f"{status}: {reason}  [{', '.join(names)}]")
     return lines
+
+
+def _text(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)

@@ -82,6 +82,13 @@ def test_github_action_benchmark_names_are_unique(tmp_path, capsys) -> None:
     assert [(e["value"], e["range"]) for e in entries if "range" in e] == [(161.0, "± 1.000")]
 
 
+def test_two_exporters_on_one_runtime_are_set_side_by_side(tmp_path, capsys) -> None:
+    rows = [row(exporter="v1.2.0"), row(peak_delta_bytes=480 * MB)]
+    (tmp_path / "t.csv").write_text(to_csv(table(*rows)))
+    assert main([str(tmp_path / "t.csv"), "format=markdown"]) == 0
+    assert "160.0 MB -> 480.0 MB (+200%)" in capsys.readouterr().out
+
+
 def test_wrong_requests_are_one_line(capsys, tmp_path) -> None:
     for words in (["nowhere"], ["format=pdf"], [str(tmp_path)], ["a=b"]):
         assert main(words) == 2
