@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from bench.analysis.conclusion import Conclusion
-from bench.analysis.observations import Observation, rank, strata
+from bench.analysis.observations import Observation, rank, varies_alone
 from bench.config import ORDER
 
 # What to add where an axis has one level only; commits and backends: the nearest that tells.
@@ -28,7 +28,7 @@ def design(found: Sequence[Observation], table: pd.DataFrame) -> list[Conclusion
         levels = _levels(found, axis)
         if len(levels) == 1:
             single.append((axis, levels[0]))
-        elif len(levels) > 1 and not strata(found, axis):
+        elif len(levels) > 1 and not varies_alone(found, axis):
             text = (
                 f"{axis}: {', '.join(levels)} were measured, but never with all else equal: what "
                 "they differ in can't be told from what else changed"

@@ -39,7 +39,10 @@ def interactions(found: Sequence[Observation]) -> list[Conclusion]:
     """Name the strongest interaction of each pair of axes, the strongest pairs first."""
     big = notable(found, _NOTABLE)
     usable = [o for o in found if o.kind == "delta" and o.value > 0 and big(o)]
-    varied = [axis for axis in AXES if len({getattr(one, axis) for one in usable}) > 1]
+    # Without a crossing, exporter and runtime say what commit does.
+    crossing = any(not one.commit for one in usable)
+    axes = [axis for axis in AXES if crossing or axis not in ("exporter", "runtime")]
+    varied = [axis for axis in axes if len({getattr(one, axis) for one in usable}) > 1]
     best: list[tuple[float, str, str, Square]] = []
     for first, second in combinations(varied, 2):
         square = None if "place" in (first, second) else _strongest(usable, first, second)

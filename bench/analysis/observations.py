@@ -193,6 +193,17 @@ def strata(
     ]
 
 
+def varies_alone(found: Iterable[Observation], axis: str) -> bool:
+    """Tell whether there are two observations that differ in nothing but an axis."""
+    rest, place = _kept(axis), WHERE.index(axis)
+    seen: dict[tuple[str, ...], str] = {}
+    return any(
+        seen.setdefault(rest(one.where), one.where[place]) != one.where[place]
+        for one in found
+        if one.where[place]
+    )
+
+
 def rank(level: str) -> int:
     """Order levels as a person does: tiny, base, small; others (revisions) stay as they come."""
     return ORDER.index(level) if level in ORDER else len(ORDER)

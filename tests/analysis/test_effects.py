@@ -1,6 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.analysis.design import design
 from bench.analysis.effects import effects
 from bench.analysis.interactions import interactions
 from bench.analysis.observations import last_marks, observe
@@ -113,3 +114,11 @@ def test_a_total_above_the_others_delta_orders_nothing() -> None:
     )  # fmt: skip
     found = last_marks(observe(table(total, row(device="Phone", peak_delta_bytes=210 * MB))))
     assert not program(found)
+
+
+def test_an_axis_that_never_changes_alone_is_open_with_the_missing_cells() -> None:
+    rows = [row(precision="bf16"), row(precision="int8", backend="mlx")]
+    said = design(observe(table(*rows)), table(*rows))
+    open_ones = {one.axis: one for one in said if "never with all else equal" in one.text}
+    assert set(open_ones) == {"precision", "backend"}
+    assert "precision=bf16,int8 backend=xnnpack,mlx" in (open_ones["precision"].command or "")
