@@ -11,8 +11,6 @@ runs=     where the runs are [results/runs]
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +24,7 @@ from bench.analysis.cells import COLUMNS
 from bench.analysis.compare import compare
 from bench.analysis.conclusion import Conclusion
 from bench.command import run_command
-from bench.errors import Exit, RequestError, choices
+from bench.errors import Exit, choices
 from bench.report.beside import beside
 from bench.report.formats import FORMATS
 from bench.report.part import Part, as_markdown, to_terminal
@@ -115,14 +113,12 @@ def _html(
     alone = sources[0] if len(sources) == 1 and sources[0].is_run else None
     if given == "no" or (given is None and alone is None):
         return None
-    if importlib.util.find_spec("bench.report.html") is None:
-        if given is None:
-            return None
-        raise RequestError("html=: this build of et-peak has no bench.report.html")
     path = Path(given) if given is not None else sources[0].path / "report.html"
     file = alone.path / "phases.csv" if alone else None
     phases = phases_frame(_dicts(file)) if file and file.exists() else None
-    importlib.import_module("bench.report.html").write_report(path, table, phases, said, None)
+    from bench.report.html import write_report  # its plots take a second to import
+
+    write_report(path, table, phases, said, None)
     return str(path)
 
 
