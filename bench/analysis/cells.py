@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,8 @@ NUMBERS = (
     *("steady_bytes", "total_s", "exec_median_s", "pte_bytes", "planned_bytes"),
     *("delegates", "delegated_nodes", "undelegated_nodes"),
 )
+
+_FIRST_WORD = re.compile("[,: ]")
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +66,10 @@ def _derived(frame: pd.DataFrame) -> pd.DataFrame:
     frame["time_s"] = frame["exec_median_s"].fillna(frame["total_s"])
     frame["place"] = frame["device"].fillna(frame["machine"]).fillna("")
     # "footprint, sampled in an app" is the counter and the way it was read.
-    frame["counter"] = frame["measured_by"].fillna("rss").str.split(r"[,: ]", regex=True).str[0]
+    measured = frame["measured_by"].fillna("rss")
+    frame["counter"] = measured.map(
+        {text: _FIRST_WORD.split(text)[0] for text in measured.unique()}
+    )
     return frame
 
 

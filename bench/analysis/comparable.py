@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bench.values import format_mb
@@ -36,9 +37,14 @@ _WORDS = {
 }
 REASONS = (*CONTEXT, "status")
 """What may be forced."""
+# What tells two programs apart, and what stands for a missing value.
+_PROGRAM: dict[str, Any] = {
+    **dict.fromkeys(("pte_bytes", "delegates", "delegated_nodes", "undelegated_nodes"), 0),
+    "undelegated_ops": "",
+}
 
 
-def differences(pairs: pd.DataFrame) -> pd.Series[Any]:
+def differences(pairs: pd.DataFrame) -> list[list[tuple[str, str]]]:
     """Return for each pair the reasons not to compare it, as a list of (name, words).
 
     Args:
@@ -47,9 +53,10 @@ def differences(pairs: pd.DataFrame) -> pd.Series[Any]:
     """
     found: list[list[tuple[str, str]]] = [[] for _ in range(len(pairs))]
     for reason, column in CONTEXT.items():
-        before, after = (pairs[f"{side}_{column}"].fillna("") for side in ("before", "after"))
+        before, after = pairs[f"before_{column}"], pairs[f"after_{column}"]
         differ = (before != after) & (before != "") & (after != "")
-        for position in differ.to_numpy().nonzero()[0].tolist():
+        differ &= before.notna() & after.notna()
+        for position in differ.to_numpy(dtype=bool).nonzero()[0].tolist():
             word = _WORDS.get(reason, reason)
             said = f"{word} {before.iat[position]} against {after.iat[position]}"
             found[position].append((reason, said))
@@ -60,7 +67,16 @@ def differences(pairs: pd.DataFrame) -> pd.Series[Any]:
         if bad or (before == after != "ok"):
             said = f"{bad[0] if bad else before}: no figure to compare"
             found[place].append(("status", said))
-    return pd.Series(found, index=pairs.index)
+    return found
+
+
+def program_differs(pairs: pd.DataFrame) -> list[bool]:
+    """Tell for each pair whether the two functions below have anything to say of it."""
+    differ = np.zeros(len(pairs), dtype=bool)
+    for column, none in _PROGRAM.items():
+        before, after = (pairs[f"{side}_{column}"].fillna(none) for side in ("before", "after"))
+        differ |= (before != after).to_numpy(dtype=bool)
+    return differ.tolist()
 
 
 def lost_delegation(pair: Any) -> str:

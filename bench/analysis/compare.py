@@ -15,22 +15,33 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bench.analysis.cells import cells
-from bench.analysis.comparable import CONTEXT, differences, lost_delegation, program_changes
+from bench.analysis.comparable import (
+    CONTEXT,
+    differences,
+    lost_delegation,
+    program_changes,
+    program_differs,
+)
 from bench.analysis.noise import Noise, between_environments
 from bench.analysis.pairing import AXES, Pairing, pair
 
+Numbers = NDArray[np.float64]
 VerdictName = Literal["regressed", "improved", "same", "noisy", "incomparable"]
 FLOOR = 0.02
 """Relative difference that is never called one, unless the user sets another: two runs of one
 cell on one machine have read 2.0% apart (tiny fp32 encode, five runs: 160.0 to 163.3 MB)."""
 _NOTABLE = 0.03
+_ORDER: tuple[VerdictName | None, ...] = ("regressed", "noisy", "improved", "same", None)
+"""Of the verdicts on the metrics of one pair the first is the pair's; None: not measured."""
 _LEVEL = 0.05
 
 
@@ -64,8 +75,7 @@ JUDGED = ("peak",)
 and a file's size is not memory."""
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """One metric of one pair.
 
     Attributes:
@@ -96,7 +106,7 @@ class Figure:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """One pair of cells.
 
@@ -155,12 +165,28 @@ def compare(
     noise = Noise([before, after, *earlier])
     pairing = pair(cells(before), cells(after))
     pairs = pairing.pairs
-    judge = _Judge(noise, floor, tuple(judged), 1 - _LEVEL / max(len(pairs) * len(judged), 1))
+    level = 1 - _LEVEL / max(len(pairs) * len(judged), 1)
+    figures = {
+        name: _figures(pairs, metric, _reaches(pairs, metric, noise, level), floor)
+        for name, metric in METRICS.items()
+    }
+    changed = program_differs(pairs)
     lines = []
-    for row, why in zip(_plain(pairs), differences(pairs), strict=True):
+    for row, why, differs, *own in zip(
+        _plain(pairs), differences(pairs), changed, *figures.values(), strict=True
+    ):
+        named = {
+            name: f for name, f in zip(figures, own, strict=True) if not f.before is f.after is None
+        }
         refused = [words for name, words in why if name not in force and "all" not in force]
-        forced = [words for name, words in why if words not in refused]
-        lines.append(judge.line(row, refused, forced))
+        forced = tuple(words for name, words in why if words not in refused)
+        notes = tuple(program_changes(row)) if differs else ()
+        if refused:
+            shown = {name: figure._replace(verdict=None) for name, figure in named.items()}
+            lines.append(Line(row, shown, "incomparable", tuple(refused), notes, forced))
+            continue
+        verdict, reasons = _judge(row, named, judged, lost_delegation(row) if differs else "")
+        lines.append(Line(row, named, verdict, reasons, notes, forced))
     return Comparison(tuple(lines), pairing, floor)
 
 
@@ -190,64 +216,84 @@ def _plain(pairs: pd.DataFrame) -> Iterator[Any]:
     return map(make._make, zip(*columns, strict=True))
 
 
-class _Judge:
-    def __init__(self, noise: Noise, floor: float, judged: tuple[str, ...], level: float) -> None:
-        self._noise = noise
-        self._floor = floor
-        self._judged = judged
-        self._level = level
-
-    def line(self, row: Any, refused: list[str], forced: list[str]) -> Line:
-        figures = {name: self._figure(row, metric) for name, metric in METRICS.items()}
-        figures = {name: f for name, f in figures.items() if not f.before is f.after is None}
-        notes = tuple(program_changes(row))
-        if refused:
-            shown = {n: Figure(f.before, f.after, f.limit, None) for n, f in figures.items()}
-            return Line(row, shown, "incomparable", tuple(refused), notes, tuple(forced))
-        reasons: list[str] = []
-        verdicts = [figures[name].verdict for name in self._judged if name in figures]
-        verdict = _worst([v for v in verdicts if v is not None])
-        if row.before_status == "ok" != row.after_status:
-            verdict = "regressed"
-            reasons.append(f"{row.after_status}: {row.after_reason}")
-        elif row.after_status == "ok" != row.before_status:
-            verdict = "improved"
-            reasons.append(f"was {row.before_status}: {row.before_reason}")
-        lost = lost_delegation(row)
-        if lost:
-            verdict = "regressed"
-            reasons.append(lost)
-        return Line(row, figures, verdict, tuple(reasons), notes, tuple(forced))
-
-    def _figure(self, row: Any, metric: Metric) -> Figure:
-        before = _number(getattr(row, f"before_{metric.column}"))
-        after = _number(getattr(row, f"after_{metric.column}"))
-        if before is None or after is None:
-            return Figure(before, after, 0.0, None)
-        noise = 0.0 if metric.what == "exact" else self._reach(row, metric)
-        limit = max(self._floor, noise)
-        return Figure(before, after, limit, _verdict(before, after, limit, noise, self._floor))
-
-    def _reach(self, row: Any, metric: Metric) -> float:
-        method, backend = str(row.before_method), str(row.before_backend)
-        scale = self._noise.scale(metric.what, method, backend, str(row.before_precision))
-        reach = scale.reach(int(row.before_n), int(row.after_n), self._level)
-        between = between_environments(method, backend, row.before_allocator or "")
-        return math.hypot(reach, between if metric.what == "memory" else 0.0)
+def _reaches(pairs: pd.DataFrame, metric: Metric, noise: Noise, level: float) -> Numbers:
+    """Return for each pair what the noise alone may make of a metric, relative to before."""
+    if metric.what == "exact":
+        return np.zeros(len(pairs))
+    names = ("method", "backend", "precision", "allocator", "n")
+    kinds = pairs[[*(f"before_{name}" for name in names), "after_n"]]
+    kinds = kinds.fillna(dict.fromkeys(kinds.columns[:4], ""))
+    # Few pairs are of another kind than all others: each kind is worked out once.
+    kind = kinds.groupby(list(kinds.columns), sort=False).ngroup().to_numpy()
+    reaches = []
+    for (
+        method,
+        backend,
+        precision,
+        allocator,
+        n_before,
+        n_after,
+    ) in kinds.drop_duplicates().itertuples(index=False, name=None):
+        scale = noise.scale(metric.what, method, backend, precision)
+        between = (
+            between_environments(method, backend, allocator) if metric.what == "memory" else 0.0
+        )
+        reaches.append(math.hypot(scale.reach(n_before, n_after, level), between))
+    return np.array(reaches, dtype=float)[kind]
 
 
-def _verdict(before: float, after: float, limit: float, noise: float, floor: float) -> VerdictName:
-    difference = after - before
-    if abs(difference) > limit * abs(before):
-        return "regressed" if difference > 0 else "improved"
-    notable = max(_NOTABLE, floor)
-    return "noisy" if abs(difference) > notable * abs(before) and noise > notable else "same"
+def _figures(pairs: pd.DataFrame, metric: Metric, noise: Numbers, floor: float) -> list[Figure]:
+    """Judge one metric of all pairs."""
+    before, after = (
+        pairs[f"{side}_{metric.column}"].to_numpy("float64", na_value=np.nan)
+        for side in ("before", "after")
+    )
+    limit, notable = np.maximum(noise, floor), max(_NOTABLE, floor)
+    difference, size = after - before, np.abs(before)
+    verdict = np.select(
+        [
+            np.isnan(difference),
+            difference > limit * size,
+            difference < -limit * size,
+            (np.abs(difference) > notable * size) & (noise > notable),
+        ],
+        ["", "regressed", "improved", "noisy"],
+        "same",
+    )
+    limit[np.isnan(difference)] = 0.0
+    return list(
+        map(
+            Figure,
+            *map(_without_nan, (before, after)),
+            limit.tolist(),
+            (v or None for v in verdict.tolist()),
+        )
+    )
 
 
-def _worst(verdicts: Collection[VerdictName]) -> VerdictName:
-    order: tuple[VerdictName, ...] = ("regressed", "noisy", "improved", "same")
-    return next((verdict for verdict in order if verdict in verdicts), "incomparable")
+def _judge(
+    row: Any, figures: Mapping[str, Figure], judged: Collection[str], lost: str
+) -> tuple[VerdictName, tuple[str, ...]]:
+    """Return the verdict on a pair that may be compared, with what else than figures decided it."""
+    reasons: list[str] = []
+    verdict = _worst([figures[name].verdict for name in judged if name in figures])
+    if row.before_status == "ok" != row.after_status:
+        verdict = "regressed"
+        reasons.append(f"{row.after_status}: {row.after_reason}")
+    elif row.after_status == "ok" != row.before_status:
+        verdict = "improved"
+        reasons.append(f"was {row.before_status}: {row.before_reason}")
+    if lost:
+        verdict = "regressed"
+        reasons.append(lost)
+    return verdict, tuple(reasons)
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _worst(verdicts: Collection[VerdictName | None]) -> VerdictName:
+    return min(verdicts, key=_ORDER.index, default=None) or "incomparable"
+
+
+def _without_nan(values: Numbers) -> list[float | None]:
+    found = values.astype(object)
+    found[np.isnan(values)] = None
+    return list(found)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+Codes = NDArray[Any]
 
 # What a pair must have in common. Revisions are not in it: they are what is compared.
 AXES = (
@@ -43,15 +48,17 @@ def pair(before: pd.DataFrame, after: pd.DataFrame) -> Pairing:
     says of them; a cell that could be paired with two is paired with none.
     """
     before, after = before.reset_index(drop=True), after.reset_index(drop=True)
-    left, right = pd.Series(before.index), pd.Series(after.index)
+    codes = _codes(before, after)
+    left, right = np.arange(len(before)), np.arange(len(after))
     matches: list[pd.DataFrame] = []
     tries: list[list[str]] = [["cell_key", *AXES, *_TELLING]]
     tries += [[*AXES, *_TELLING[:count]] for count in range(len(_TELLING), -1, -1)]
     for columns in tries:
-        found = _match(before.loc[left], after.loc[right], columns)
+        found = _match(codes, left, right + len(before), columns)
+        found["after"] -= len(before)
         matches.append(found)
-        left = left[~left.isin(found["before"])]
-        right = right[~right.isin(found["after"])]
+        left = left[~np.isin(left, found["before"])]
+        right = right[~np.isin(right, found["after"])]
     index = pd.concat(matches).sort_values("before", kind="stable")
     pairs = pd.concat(
         [
@@ -61,30 +68,46 @@ def pair(before: pd.DataFrame, after: pd.DataFrame) -> Pairing:
         axis=1,
     )
     rest_before, rest_after = before.loc[left], after.loc[right]
-    shared_before = _ids(rest_before, list(AXES)).isin(_ids(rest_after, list(AXES)))
-    shared_after = _ids(rest_after, list(AXES)).isin(_ids(rest_before, list(AXES)))
+    axes = _ids(codes, np.concatenate([left, right + len(before)]), list(AXES))
+    shared_before = np.isin(axes[: len(left)], axes[len(left) :])
+    shared_after = np.isin(axes[len(left) :], axes[: len(left)])
     return Pairing(
         pairs,
-        rest_before[~shared_before.to_numpy()],
-        rest_after[~shared_after.to_numpy()],
-        rest_before[shared_before.to_numpy()],
+        rest_before[~shared_before],
+        rest_after[~shared_after],
+        rest_before[shared_before],
     )
 
 
-def _match(before: pd.DataFrame, after: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+def _codes(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, Codes]:
+    """Number the different values of each column, alike on both sides, ``before`` first."""
+    names = ["cell_key", *AXES, *_TELLING]
+    both = pd.concat([before[names], after[names]], ignore_index=True)
+    found = {}
+    for name in names:
+        column = both[name]
+        if not pd.api.types.is_numeric_dtype(column):
+            column = column.replace("", pd.NA)
+        found[name] = pd.factorize(column)[0].astype("int64") + 1  # 0: no value
+    return found
+
+
+def _match(codes: dict[str, Codes], left: Codes, right: Codes, columns: list[str]) -> pd.DataFrame:
     """Return the positions of cells that are alone with their values on both sides."""
-    sides = []
-    for title, side in (("before", before), ("after", after)):
-        ids = _ids(side, columns)
-        single = ids[~ids.duplicated(keep=False)]
-        sides.append(pd.DataFrame({title: single.index, "id": single.to_numpy()}))
-    return sides[0].merge(sides[1], on="id")[["before", "after"]]
+    ids = _ids(codes, np.concatenate([left, right]), columns)
+    size = int(ids.max(initial=-1)) + 1
+    before, after = ids[: len(left)], ids[len(left) :]
+    alone = (np.bincount(before, minlength=size) == 1) & (np.bincount(after, minlength=size) == 1)
+    where = np.zeros(size, dtype="int64")
+    where[after] = np.arange(len(after))
+    kept = np.flatnonzero(alone[before])
+    return pd.DataFrame({"before": left[kept], "after": right[where[before[kept]]]})
 
 
-def _ids(side: pd.DataFrame, columns: list[str]) -> pd.Series[str]:
-    """Join the values of columns into one text per row."""
-    parts = [side[column].astype("string").fillna("") for column in columns]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = joined + "\x1f" + part
-    return joined
+def _ids(codes: dict[str, Codes], rows: Codes, columns: list[str]) -> Codes:
+    """Number the different combinations of values that rows have in some columns."""
+    ids = np.zeros(len(rows), dtype="int64")
+    for column in columns:
+        own = codes[column][rows]
+        ids = pd.factorize(ids * (int(own.max(initial=0)) + 1) + own)[0]
+    return ids

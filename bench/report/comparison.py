@@ -13,13 +13,19 @@ from bench.values import format_change, format_percent, format_seconds, format_s
 
 _AXES = ("model", "precision", "backend", "method", "iterations", "samples")
 _CONSTANT_TOO = ("allocator", "load_mode", "place", "exporter", "runtime")
+_SHOWS: dict[str, Callable[[float], str]] = {
+    "peak": format_size,
+    "steady": format_size,
+    "time": format_seconds,
+    "pte": format_size,
+}
 _VERDICTS = ("regressed", "improved", "same", "noisy", "incomparable")
 
 
 def grid(comparison: Comparison) -> Grid:
     """Build the table, one line per pair of cells; axes on which all agree are left out."""
-    lines = comparison.lines
-    axes = [a for a in _AXES if len({text(getattr(i.pair, f"before_{a}")) for i in lines}) != 1]
+    pairs = comparison.pairing.pairs
+    axes = [axis for axis in _AXES if pairs[f"before_{axis}"].nunique(dropna=False) != 1]
     names = ["peak", "steady", "time", ".pte"]
     header = (
         *("runs" if a == "iterations" else a for a in axes),
@@ -28,10 +34,11 @@ def grid(comparison: Comparison) -> Grid:
         "verdict",
         "why",
     )
-    rows = []
-    for line in lines:
-        labels = [text(getattr(line.pair, f"before_{axis}")) for axis in axes]
-        rows.append((*labels, *_figures(line), _limit(line), line.verdict, _why(line)))
+    labels = [pairs[f"before_{axis}"].astype("string").fillna("").tolist() for axis in axes]
+    rows = [
+        (*label, *_figures(line), _limit(line), line.verdict, _why(line))
+        for line, *label in zip(comparison.lines, *labels, strict=True)
+    ]
     return Grid(
         header, tuple(rows), frozenset({"runs", "samples", *names, "noise"})
     ).without_empty()
@@ -39,14 +46,11 @@ def grid(comparison: Comparison) -> Grid:
 
 def caption(comparison: Comparison) -> str:
     """Say what all pairs have in common, and what stands against what."""
-    lines = comparison.lines
+    pairs = comparison.pairing.pairs
     same = []
     for axis in (*_AXES, *_CONSTANT_TOO):
-        values = {
-            text(getattr(line.pair, f"{side}_{axis}"))
-            for line in lines
-            for side in ("before", "after")
-        } - {""}
+        sides = [pairs[f"{side}_{axis}"].dropna().unique() for side in ("before", "after")]
+        values = {text(value) for side in sides for value in side} - {""}
         if len(values) == 1 and axis not in ("iterations", "samples"):
             same.append(values.pop())
     return " ".join(dict.fromkeys(same))
@@ -126,14 +130,8 @@ def text(value: Any) -> str:
 
 
 def _figures(line: Line) -> list[str]:
-    shows: dict[str, Callable[[float], str]] = {
-        "peak": format_size,
-        "steady": format_size,
-        "time": format_seconds,
-        "pte": format_size,
-    }
     texts = []
-    for name, show in shows.items():
+    for name, show in _SHOWS.items():
         figure = line.figures.get(name)
         if figure is None or (name == "pte" and figure.before == figure.after):
             texts.append("")
