@@ -18,6 +18,11 @@ nox.options.sessions = ["lint", "tests"]
 REQUIREMENTS = Path("requirements")
 
 
+def invoked_from(session: nox.Session) -> dict[str, str]:
+    """Say where the person stands: nox goes to this folder, a relative path is meant from there."""
+    return {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
+
+
 def install(session: nox.Session, lock: str = "controller") -> None:
     """Install a lock file into the session's environment, unless it holds that lock already."""
     path = REQUIREMENTS / f"{lock}.txt"
@@ -42,8 +47,7 @@ def bisect(session: nox.Session) -> None:
     install(session)
     # Handed over by `python -m bisect`, which passes the exit code on itself: no failure of nox's.
     codes = range(256) if "ET_PEAK_HANDED_OVER" in os.environ else [0]
-    # nox goes to the noxfile's folder; a relative path is meant from where the person is.
-    env = {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
+    env = invoked_from(session)
     session.run("python", "-m", "bisect", *session.posargs, env=env, success_codes=codes)
 
 
@@ -70,30 +74,34 @@ def publish(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Show a run, what it rules out, and write report.html: `nox -s report -- [RUN|TABLE]`."""
+    """Show a run, what it rules out, and write report.html: `-- [RUN|TABLE|BISECTION]`."""
     install(session)
-    session.run("python", "-m", "bench.report", *session.posargs)
+    env = invoked_from(session)
+    session.run("python", "-m", "bench.report", *session.posargs, env=env)
 
 
 @nox.session
 def compare(session: nox.Session) -> None:
     """Set before against after: `nox -s compare -- A B`, or `-- RUN commit=X,Y`."""
     install(session)
-    session.run("python", "-m", "bench.report.compare", *session.posargs)
+    env = invoked_from(session)
+    session.run("python", "-m", "bench.report.compare", *session.posargs, env=env)
 
 
 @nox.session
 def gate(session: nox.Session) -> None:
     """Fail if anything regressed beyond the noise: `nox -s gate -- baseline.csv [RUN]`."""
     install(session)
-    session.run("python", "-m", "bench.report.compare", "gate", *session.posargs)
+    env = invoked_from(session)
+    session.run("python", "-m", "bench.report.compare", "gate", *session.posargs, env=env)
 
 
 @nox.session
 def ingest(session: nox.Session) -> None:
     """Take rows measured elsewhere: `nox -s ingest -- FILE device="iPhone 16" kind=...`."""
     install(session)
-    session.run("python", "-m", "bench.ingest", *session.posargs)
+    env = invoked_from(session)
+    session.run("python", "-m", "bench.ingest", *session.posargs, env=env)
 
 
 @nox.session

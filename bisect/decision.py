@@ -12,7 +12,7 @@ plain things hold too, so that not all rests on the model:
 from __future__ import annotations
 
 import math
-from bisect.noise import noise_of, t_quantile
+from bisect.noise import noise_of
 from bisect.posterior import Posterior, credible_set, posterior
 from bisect.problem import State
 from bisect.segments import Step, steps
@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+from bench.statistics import t_quantile
 
 Status = Literal["found", "narrowed", "no_change", "undecided"]
 

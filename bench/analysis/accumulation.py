@@ -12,13 +12,13 @@ The marks are memory after the executions where that was recorded, else the peak
 from __future__ import annotations
 
 import math
-from bisect.noise import t_quantile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.analysis.conclusion import Conclusion
 from bench.analysis.observations import LEVEL, Observation
+from bench.statistics import t_quantile
 from bench.values import format_size
 
 # Growth over the whole range of executions below this is none: a page here and there.

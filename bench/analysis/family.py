@@ -11,7 +11,6 @@ and more than 1.5 times the largest of them.
 from __future__ import annotations
 
 import math
-from bisect.noise import t_quantile
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import mean, stdev
@@ -19,6 +18,7 @@ from typing import Any
 
 from bench.analysis.conclusion import Conclusion
 from bench.analysis.observations import Observation
+from bench.statistics import t_quantile
 from bench.values import format_size
 
 _FEWEST = 4

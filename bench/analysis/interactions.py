@@ -11,7 +11,6 @@ the noise of its four figures and above log 1.25.
 from __future__ import annotations
 
 import math
-from bisect.noise import t_quantile
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -27,6 +26,7 @@ from bench.analysis.observations import (
     rank,
 )
 from bench.analysis.shares import change
+from bench.statistics import t_quantile
 
 _LEAST = math.log(1.25)
 _MOST = 3

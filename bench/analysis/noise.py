@@ -13,13 +13,13 @@ was known before; with many it is what was measured.
 from __future__ import annotations
 
 import math
-from bisect.noise import t_quantile
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 
 from bench.analysis.cells import KEY
+from bench.statistics import t_quantile
 
 # Spread ((max - min) / median) of fresh processes of one cell on one machine: `nox -s perf --
 # steadiness` measures two of them. Times are those of a machine shared with other work.

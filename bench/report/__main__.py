@@ -3,6 +3,7 @@
 nox -s report                          the latest run
 nox -s report -- RUN                   a run, a published table (NAME), a file, or a folder of them
 nox -s report -- results/reference/    the published figures of three threads
+nox -s report -- BISECTION             a bisection, by id or folder: the values along the commits
 
 format=   table, markdown, csv, json, pytorch, github-action-benchmark
 html=     where report.html goes [into the run's folder]; html=no for none
@@ -26,12 +27,14 @@ from bench.analysis.conclusion import Conclusion
 from bench.command import run_command
 from bench.errors import Exit, choices
 from bench.report.beside import beside
+from bench.report.bisection import find_bisection, report_bisection
 from bench.report.formats import FORMATS
 from bench.report.part import Part, as_markdown, to_terminal
 from bench.report.sources import Source, at_revisions, find, noise_tables
 from bench.report.table import summarise, without_empty
 from bench.report.words import Words, split
 from bench.results.tables import phases_frame, read_csv
+from bench.values import parse_path
 
 _KEYS = ("format", "html", "runs")
 _RESULTS = Path("results")
@@ -50,7 +53,13 @@ def _main(argv: list[str], console: Console) -> int:
     form = words.get("format", "table")
     if form not in (valid := ["table", "markdown", *FORMATS]):
         raise choices("format", form, valid)
-    runs = Path(words.get("runs", "results/runs"))
+    runs = parse_path(words.values["runs"]) if "runs" in words.values else _RESULTS / "runs"
+    if len(words.names) == 1 and (folder := find_bisection(words.names[0], _RESULTS)) is not None:
+        page = _page(words, folder)
+        report_bisection(folder, form, page, console)
+        if page is not None:
+            print(page, file=sys.stderr)
+        return Exit.OK
     sources = [s for name in words.names or ("latest",) for s in find(name, runs, _RESULTS)]
     concluded = [attribute(source.table) for source in sources]
     together = across([source.table for source in sources]) if len(sources) > 1 else []
@@ -109,17 +118,24 @@ def _html(
     words: Words, sources: Sequence[Source], table: pd.DataFrame, said: Sequence[Conclusion]
 ) -> str | None:
     """Write report.html; return the line that says where."""
-    given = words.values.get("html")
     alone = sources[0] if len(sources) == 1 and sources[0].is_run else None
-    if given == "no" or (given is None and alone is None):
+    path = _page(words, alone.path if alone else None)
+    if path is None:
         return None
-    path = Path(given) if given is not None else sources[0].path / "report.html"
     file = alone.path / "phases.csv" if alone else None
     phases = phases_frame(_dicts(file)) if file and file.exists() else None
     from bench.report.html import write_report  # its plots take a second to import
 
     write_report(path, table, phases, said, None)
     return str(path)
+
+
+def _page(words: Words, folder: Path | None) -> Path | None:
+    """Return where report.html goes: as html= says, else into the folder; None for nowhere."""
+    given = words.values.get("html")
+    if given is None:
+        return folder / "report.html" if folder else None
+    return None if given == "no" else parse_path(given)
 
 
 def _dicts(file: Path) -> Iterator[dict[str, Any]]:

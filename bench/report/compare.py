@@ -31,7 +31,7 @@ from bench.report import comparison as words_of
 from bench.report.grid import terminal, to_csv
 from bench.report.sources import at_revisions, find_one, noise_tables
 from bench.report.words import Words, parse_ratio, split
-from bench.values import parse_list
+from bench.values import parse_list, parse_path
 
 _REVISIONS = ("commit", "exporter", "runtime")
 _KEYS = (*_REVISIONS, "floor", "metric", "force", "noise", "format", "runs")
@@ -62,7 +62,7 @@ def _main(argv: list[str], console: Console) -> int:
 
 def _sides(words: Words) -> tuple[str, pd.DataFrame, pd.DataFrame]:
     """Return what is compared: a title, and the rows before and after."""
-    runs = Path(words.get("runs", "results/runs"))
+    runs = _runs(words)
     key = _revisions(words)
     if key is not None:
         revisions = parse_list(key, words.values[key])
@@ -75,6 +75,10 @@ def _sides(words: Words) -> tuple[str, pd.DataFrame, pd.DataFrame]:
         raise RequestError(f"give two of them, before and after (given: {len(words.names)})")
     left, right = (find_one(name, runs, _RESULTS) for name in words.names)
     return f"{left.name} -> {right.name}", left.table, right.table
+
+
+def _runs(words: Words) -> Path:
+    return parse_path(words.values["runs"]) if "runs" in words.values else _RESULTS / "runs"
 
 
 def _revisions(words: Words) -> str | None:
@@ -96,7 +100,7 @@ def _compared(words: Words, before: pd.DataFrame, after: pd.DataFrame) -> Compar
                 raise choices(key, value, valid)
     earlier = noise_tables(_RESULTS)
     if "noise" in words.values:
-        runs = Path(words.get("runs", "results/runs"))
+        runs = _runs(words)
         earlier.append(find_one(words.values["noise"], runs, _RESULTS).table)
     floor = parse_ratio("floor", words.values["floor"]) if "floor" in words.values else FLOOR
     return compare(before, after, floor=floor, force=force, judged=judged, earlier=earlier)

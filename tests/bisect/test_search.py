@@ -1,7 +1,7 @@
 """The search: noise, posterior, probes, decision. Simulated calibration: bisect/calibration.py."""
 
 import math
-from bisect.noise import endpoint_check, noise_of, t_quantile, welch_interval
+from bisect.noise import endpoint_check, noise_of, welch_interval
 from bisect.posterior import credible_set, posterior
 from bisect.search import (
     Observation,
@@ -440,15 +440,6 @@ def test_welch_interval_agrees_with_a_published_example() -> None:
     second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
     gap = welch_interval(second, first)
     assert (gap.low, gap.high) == pytest.approx((-3.3654832, 0.2054832), abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("freedom", "expected"),
-    [(1, 12.7062), (2, 4.3027), (4, 2.7764), (10, 2.2281), (100, 1.9840), (1e7, 1.95996)],
-)
-def test_t_quantile(freedom: float, expected: float) -> None:
-    assert t_quantile(0.975, freedom) == pytest.approx(expected, rel=1e-3)
-    assert t_quantile(0.025, freedom) == -t_quantile(0.975, freedom)
 
 
 def test_noise_is_about_right_and_robust() -> None:
