@@ -15,6 +15,7 @@ import pandas as pd
 from bench.config import ORDER
 from bench.report.html.reproduce import ASKED, command
 from bench.report.table import AXES
+from bench.results.schema import PROVENANCE
 from bench.results.tables import IDENTITY, in_order
 
 NUMBERS = (
@@ -27,12 +28,16 @@ TEXTS = (
     *("model", "precision", "backend", "method", "exporter", "runtime", "runner", "allocator"),
     *("load_mode", "stored_dtype", "compute_dtype", "rung", "exporter_rung", "why", "torch"),
     *("machine", "crosscheck", "undelegated_ops", "output_sha"),
+    *(column.name for column in PROVENANCE),
 )
 """Columns of text, the same for all repeats of a cell."""
+_IDENTITY = (*IDENTITY, *(column.name for column in PROVENANCE))
+_AXES = (*AXES, "device", "metric_kind", "measured_by")
 _COUNTS = ("iterations", "samples", "max_tokens", "seed")
 _PROCESS = (
     *("model", "precision", "backend", "method", "exporter", "runtime", "samples", "max_tokens"),
     *("seed", "runner", "allocator", "load_mode", "machine", "build_key", "exporter_build_key"),
+    *("device", "metric_kind", "measured_by", "source"),
 )
 """What the cells of one process share: all but the number of executions."""
 _REVISIONS = ("exporter", "runtime", "build_key", "exporter_build_key")
@@ -65,8 +70,9 @@ def reduce_cells(rows: pd.DataFrame) -> Cells:
     Where no repeat of a cell is ok, the median of what they had got to.
     """
     revisions = tuple(dict.fromkeys(_revisions(rows)))
-    ordered = in_order(rows)
-    group = ordered.groupby(list(IDENTITY), sort=False, dropna=False).ngroup()
+    # Only rows from elsewhere have all the columns.
+    ordered = in_order(rows.reindex(columns=list(dict.fromkeys([*rows.columns, *_IDENTITY]))))
+    group = ordered.groupby(list(_IDENTITY), sort=False, dropna=False).ngroup()
     first = ~group.duplicated()
     ok = ordered["status"].eq("ok")
     used = ok | ~ok.groupby(group).transform("any")
@@ -88,7 +94,10 @@ def reduce_cells(rows: pd.DataFrame) -> Cells:
     _label(table)
     asked = [table[name].astype(object).where(table[name].notna(), None) for name in ASKED]
     rows_of = (dict(zip(ASKED, values, strict=True)) for values in zip(*asked, strict=True))
-    table["command"] = [command(row) for row in rows_of]
+    # What was measured elsewhere is not ours to measure again.
+    table["command"] = [
+        "" if device else command(row) for row, device in zip(rows_of, table["device"], strict=True)
+    ]
     return Cells(table.reset_index(drop=True), revisions)
 
 
@@ -117,7 +126,7 @@ def tops(cells: Cells) -> list[str]:
 
 def varying(table: pd.DataFrame) -> list[str]:
     """Return the axes on which cells differ; a missing value is no value."""
-    return [axis for axis in AXES if table[axis].replace("", pd.NA).nunique() > 1]
+    return [axis for axis in _AXES if table[axis].replace("", pd.NA).nunique() > 1]
 
 
 def _revisions(table: pd.DataFrame) -> pd.Series[str]:

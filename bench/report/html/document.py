@@ -28,7 +28,7 @@ KINDS = (
     ("open", "Not decided by these cells"),
 )
 _EXPLAINED = ("peak", "total", "first", "steady", "d/file", "time", ".pte", "deleg/not")
-_CAPTION = ("model", "precision", "backend", "revision", "allocator", "torch", "machine")
+_CAPTION = ("model", "precision", "backend", "revision", "allocator", "torch", "machine", "device")
 
 
 def write_report(

@@ -17,6 +17,7 @@ const SHORT = ["peak_delta_bytes", "peak_bytes", "pte_bytes", "ratio", "time"];
 const DETAILS = [
   ...["stored_dtype", "compute_dtype", "revision", "rung", "why", "torch", "allocator", "load_mode"],
   ...["runner", "samples", "max_tokens", "seed", "machine", "crosscheck", "output_sha", "undelegated_ops"],
+  ...["device", "metric_kind", "measured_by", "source"],
 ];
 
 function figures(store, cell, only = null) {
@@ -113,8 +114,9 @@ class CellDialog {
     close.addEventListener("click", () => this.element.close());
     const title = make("h2", { id: "cell-title" }, store.text("name", cell));
     const status = store.text("status", cell);
-    const words = [status, store.text("reason", cell)].filter(Boolean).join(": ");
-    const command = make("div", { class: "command" }, make("code", {}, store.text("command", cell)));
+    const said = [status, store.text("reason", cell)].filter(Boolean).join(": ");
+    const words = store.text("command", cell);
+    const command = words ? [withCopy(make("div", { class: "command" }, make("code", {}, words)))] : [];
     const plot = make("figure");
     const details = DETAILS.map((column) => [column.replaceAll("_", " "), store.text(column, cell)]);
     const nodes = store.number("delegated_nodes", cell);
@@ -123,8 +125,8 @@ class CellDialog {
     this.element.replaceChildren(
       close,
       title,
-      make("p", { class: `status ${status}` }, words),
-      withCopy(command),
+      make("p", { class: `status ${status}` }, said),
+      ...command,
       facts(figures(store, cell)),
       plot,
       facts(details.filter(([, text]) => text)),

@@ -2,7 +2,8 @@
 
 const FILTERED = [
   ...["model", "precision", "backend", "method", "revision", "iterations", "samples", "runner"],
-  ...["allocator", "load_mode", "machine", "torch", "rung", "status"],
+  ...["allocator", "load_mode", "machine", "torch", "rung", "device", "metric_kind", "measured_by"],
+  ...["source", "status"],
 ];
 
 class Filter {
