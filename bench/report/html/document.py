@@ -77,7 +77,7 @@ def render(
         reasons=_reasons(table),
         revisions=len(cells.revisions),
         has_phases=bool(phase_columns["process"]),
-        has_iterations=table["iterations"].nunique() > 1,
+        has_iterations=table.dropna(subset=["steady_bytes"])["iterations"].nunique() > 1,
         parts=PARTS,
         bisection=None
         if bisection is None

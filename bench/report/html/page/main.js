@@ -59,14 +59,14 @@ class Cards {
   }
 }
 
-// The revision that shares most cells with this one, the latest of several.
-function comparable(store, before) {
+// How many cells each revision shares with this one.
+function shared(store, before) {
   const [pairs, codes] = [store.numbers.pair, store.texts.revision.codes];
   const mine = new Set(pairs.filter((_, cell) => codes[cell] === before));
-  const shared = store.texts.revision.names.map(() => 0);
-  pairs.forEach((pair, cell) => (shared[codes[cell]] += mine.has(pair)));
-  shared[before] = 0;
-  return shared.lastIndexOf(Math.max(...shared));
+  const counts = store.texts.revision.names.map(() => 0);
+  pairs.forEach((pair, cell) => (counts[codes[cell]] += mine.has(pair)));
+  counts[before] = 0;
+  return counts;
 }
 
 class Page {
@@ -150,9 +150,13 @@ class Page {
     const [before, after, value] = figure.querySelectorAll("select");
     const names = store.texts.revision.names;
     for (const select of [before, after]) {
-      select.append(...names.map((name, code) => make("option", { value: code }, name)));
+      select.append(...names.map((name, code) => make("option", { value: code }, name || "(none)")));
     }
-    after.value = String(comparable(store, 0));
+    // The first that shares cells with any, and of those with most in common the latest.
+    let [first, counts] = [0, shared(store, 0)];
+    while (first < names.length - 1 && !counts.some(Boolean)) counts = shared(store, ++first);
+    before.value = String(first);
+    after.value = String(counts.lastIndexOf(Math.max(...counts)));
     const title = () => {
       const [a, b, v] = [before, after, value].map((select) => select.selectedOptions[0].textContent);
       return `${v}: ${a} and ${b}`;

@@ -2,7 +2,7 @@
 
 const AXES = [
   ...["model", "precision", "backend", "revision", "runner", "allocator", "load_mode", "samples"],
-  ...["max_tokens", "seed", "rung", "torch", "machine", "device", "metric_kind", "measured_by", "source"],
+  ...["max_tokens", "seed", "rung", "torch", "machine", "device", "metric_kind", "measured_by"],
 ];
 const PAGE = 100;
 
