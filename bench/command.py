@@ -45,6 +45,12 @@ class Parser(argparse.ArgumentParser):
         raise RequestError(f"{message} ({self._hint})")
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to :func:`run_command`: rich would end with 1, which is a finding here."""
+        raise BrokenPipeError
+
+
 def run_command(
     work: Callable[[list[str], Console], int],
     argv: Sequence[str] | None,
@@ -63,7 +69,7 @@ def run_command(
     """
     start.raise_again()
     sized = (sys.stdout and sys.stdout.isatty()) or os.environ.get("COLUMNS", "").isdigit()
-    console = Console(width=None if sized else WIDTH)
+    console = _Console(width=None if sized else WIDTH)
     signal.signal(signal.SIGTERM, _interrupt)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # progress, when it goes into a file too

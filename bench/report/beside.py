@@ -36,7 +36,7 @@ def beside(theirs: pd.DataFrame, ours: Sequence[pd.DataFrame]) -> Grid | None:
                 *program,
                 text(cell.method),
                 text(cell.place),
-                ">= " * (cell.status == "over_memory") + _size(cell.value),
+                (">= " if text(cell.status) == "over_memory" else "") + _size(cell.value),
                 _size(peak),
                 _size(cell.pte_bytes),
                 _size(size),
