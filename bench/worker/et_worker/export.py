@@ -12,8 +12,10 @@ from typing import Any
 from et_worker import lowering
 from et_worker.delegation import count_delegation
 from et_worker.events import EventWriter
+from et_worker.guards import as_event, check, inspect_program, weight_names
 from et_worker.models import load_family, set_switches
 from et_worker.phases import Phases
+from et_worker.steps import attribute_steps
 from et_worker.versions import versions
 
 
@@ -40,6 +42,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
             import torchao.quantization.quant_api  # noqa: F401 - before the baseline
         family = load_family(request["model"]["family"])
         recipe = lowering.load_lowering(request["backend"]["name"], precision)
+    steps = attribute_steps(phases)
     phases.baseline(threads=torch.get_num_threads())
 
     with phases.phase("build"):
@@ -51,6 +54,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
                 lowering.quantize_linears(module, precision["quantize"], precision["group_size"])
     named = {method.stored for method in methods.values() if method.stored}
     stored = "+".join(sorted(named)) or lowering.stored_dtype(modules, precision)
+    weights = weight_names(modules)
 
     with phases.phase("torch.export"), torch.no_grad():
         programs = {
@@ -76,7 +80,9 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     program = Path(request["program"])
     with phases.phase("write"):
         write_program(final, program)
+    total_s = events.seconds()  # what follows is the instrument's
 
+    findings = inspect_program(program, delegation, request["backend"]["name"], weights)
     events.emit(
         "result",
         pte_bytes=program.stat().st_size,
@@ -90,9 +96,12 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         compute_dtype=lowering.compute_dtype(precision),
         baseline_bytes=phases.baseline_bytes,
         peak_bytes=phases.peak_bytes(),
-        total_s=events.seconds(),
+        total_s=total_s,
+        steps=steps,
+        program=as_event(findings),
         **versions(),
     )
+    check(findings)
 
 
 def planned_bytes(program: Any) -> dict[str, int]:
