@@ -122,7 +122,8 @@ def make_plan(request: Request, host: str) -> Plan:
     """Lay out a request's jobs for a host such as ``linux-x86_64``.
 
     Order: program by program (exporter, model, precision, backend), each exported first, then
-    run by each runtime. Repeats of one job stand side by side, never in one process.
+    run by each runtime. The whole is repeated, not each job: what is compared is measured in
+    turn, so that a machine that slows down in the meantime slows all of it down.
     """
     jobs = [job for choice in request.choices for job in _given_jobs(request, choice)]
     exported = [choice for choice in request.choices if choice.given is None]
@@ -135,7 +136,8 @@ def make_plan(request: Request, host: str) -> Plan:
         for runtime, method, samples in product(runtimes, runs, lengths):
             jobs.extend(_run_jobs(request, choice, exporter, runtime, method, samples, host))
     # An export is the same whatever is to run it: once, where runners are swept.
-    return Plan(tuple({job.key: job for job in jobs}.values()))
+    once = {job.key: job for job in jobs}.values()
+    return Plan(tuple(sorted(once, key=lambda job: job.repeat)))
 
 
 def recipe_of(choice: Choice) -> Mapping[str, Any] | None:
