@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from bench.dimensions import check_dimensions, most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
 from bench.pte import Given, check_words, give
+from bench.script import Script, as_model, read_script
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 GROUPS = ("model", "precision", "backend", "method", "runner")
 # The order of a person, small to large, for help and tables alike.
 ORDER = (
-    *("tiny", "base", "small", "medium", "large-v3", "kquant"),
+    *("tiny", "base", "small", "medium", "large-v3", "kquant", "script"),
     *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k"),
     *("auto", "xnnpack", "mlx", "portable"),
     *("export", "encode", "decode"),
@@ -35,8 +36,9 @@ ALLOCATORS = ("default", "fixed")
 # Given once, never swept: they describe the run and not a cell of the matrix.
 _ORIGIN = ("repo", "rung", "base", "nightly_index")
 _LIMITS = ("timeout_s", "memory_cap")
-_SINGLE = ("max_tokens", "repeats", "seed", "allocator", *_ORIGIN, *_LIMITS, "out", "resume")
-_PATHS = ("out", "repo", "nightly_index")
+_OWN = ("script", "max_tokens", "repeats", "seed", "allocator")
+_SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
+_PATHS = ("out", "repo", "nightly_index", "script")
 _SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
 VALUES = (*_SWEPT, "inputs", "iterations", *_SINGLE)
 NULL = "null"
@@ -73,6 +75,8 @@ class Choice:
     runner: Mapping[str, Any]
     given: Given | None = None
     """A program from elsewhere: nothing is exported then."""
+    script: Script | None = None
+    """The user's script that the model is made by."""
 
 
 @dataclass(frozen=True)
@@ -256,18 +260,38 @@ def _combinations(
     given: Mapping[str, str], base: DictConfig, conf: Path
 ) -> tuple[list[Choice], list[str]]:
     """Return every combination of the groups, and the methods asked for."""
-    axes = {group: _group_values(group, given, base, conf) for group in GROUPS}
+    script = _script(given, _group_values("model", given, base, conf))
+    groups = [group for group in GROUPS if not (script and group == "method")]
+    axes = {group: _group_values(group, given, base, conf) for group in groups}
     names = ("model", "precision", "backend", "runner")
     combos = [
         Choice(**_composed_parts(dict(zip(names, combo, strict=True)), given, conf))
         for combo in product(*(axes[name] for name in names))
     ]
+    if script:
+        combos = [replace(c, script=script, model=as_model(script, c.model)) for c in combos]
+        axes["method"] = parse_list(
+            "method", given.get("method", ",".join(["export", *script.methods]))
+        )
     models = [combo.model for combo in combos]
     for combo in combos:
         check_dimensions(combo.model, combo.backend["precisions"].get(combo.precision["name"]))
     fit.check_methods(models, axes["method"])
     fit.check_precisions(models, {combo.precision["name"]: combo.precision for combo in combos})
     return combos, axes["method"]
+
+
+def _script(given: Mapping[str, str], models: Sequence[str]) -> Script | None:
+    """Return the user's script, where the model is one.
+
+    Raises:
+        RequestError: if only one of ``model=script`` and ``script=`` is given, or another model.
+    """
+    if "script" in models and len(models) > 1:
+        raise RequestError("model: a script is measured by itself, not with other models")
+    if ("script" in models) != bool(given.get("script")):
+        raise RequestError("script: model=script and script=my_model.py go together")
+    return read_script(given["script"]) if "script" in models else None
 
 
 def _given_programs(
@@ -318,9 +342,9 @@ def _change(config: DictConfig, key: str, value: str) -> None:
 def _lasting(word: str) -> str:
     """Return a word that means the same when the run is resumed from another folder."""
     key, _, value = word.partition("=")
-    if key != "pte":
+    if key not in ("pte", "script"):
         return word
-    return f"pte={','.join(str(Path(p).expanduser().absolute()) for p in parse_list(key, value))}"
+    return f"{key}={','.join(str(Path(p).expanduser().absolute()) for p in parse_list(key, value))}"
 
 
 def _text(value: Any) -> str:

@@ -18,6 +18,8 @@ _START_S = 6.0
 # Seconds per execution of a program from elsewhere, and GB of its file: XNNPACK's 1.4 for the
 # encoder of Whisper tiny in fp32.
 _EXECUTE_GIVEN = 1.4
+# Seconds of one process of a user's model, of which nothing is known before it was measured once.
+_SCRIPT_S = 20.0
 # Seconds of a k-quant export: fixed + per million weights; older revisions repack them four times.
 _EXPORT_KQUANT = (9.0, 0.015)
 
@@ -58,6 +60,8 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
         return _START_S + executions * _EXECUTE_GIVEN * job.program.size / 1e9
     model = job.request["model"]
     backend = job.cells[0].backend
+    if model["family"] == "script":
+        return _SCRIPT_S
     if model["family"] == "kquant":
         width, rows = int(model["width"]), int(model["vocab"])
         weights = width * (rows + width * int(model["layers"]))

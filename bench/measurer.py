@@ -135,7 +135,9 @@ class Measurer:
                 runner = _bare_runner(job, environment)
             except NoRunnerError as error:
                 return record | {"status": "unsupported", "reason": str(error)}
-            outcome = self._start(job, environment, program.path, runner)
+            fed = program.info.get("inputs", {}).get(job.request["method"])
+            told = {**(runner or {}), **({"inputs": fed} if fed else {})}
+            outcome = self._start(job, environment, program.path, told)
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
@@ -227,7 +229,7 @@ class Measurer:
     def _export(self, job: Job, environment: Environment) -> tuple[Outcome, Program | None]:
         pte = self.programs.incoming()
         try:
-            outcome = self._start(job, environment, pte)
+            outcome = self._start(job, environment, pte, {"script": job.script})
             if outcome.status == "ok":
                 info = next(e for e in reversed(outcome.events) if e["event"] == "result")
                 info = {**info, "trace": [e for e in outcome.events if e["event"] == "trace"]}
@@ -243,10 +245,16 @@ class Measurer:
         job: Job,
         environment: Environment,
         program: Path,
-        more: Mapping[str, str] | None = None,
+        told: Mapping[str, Any],
         limits: Limits | None = None,
     ) -> Outcome:
         """Run the worker of a job, within the person's limits if no others are given.
+
+        Args:
+            job: the measurement.
+            environment: to run it in.
+            program: where the program is, or is to be.
+            told: what the worker is told besides its request.
 
         Raises:
             DiskError: if it failed because a disk was full: that is no finding about its cells.
@@ -260,7 +268,7 @@ class Measurer:
         try:
             outcome = run_worker(
                 environment.python,
-                {**job.request, "program": str(program), **(more or {})},
+                {**job.request, **told, "program": str(program)},
                 env=env | _ALLOCATOR[job.cells[0].allocator],
                 folder=scratch,
                 limits=limits or self.limits,

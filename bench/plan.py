@@ -61,6 +61,8 @@ class Job:
     export_key: str
     """Names the program: equal keys are one ``.pte``, whoever runs it."""
     request: Mapping[str, Any]
+    script: str | None = None
+    """Where the user's script is; its content, not its place, is in the request."""
     program: ProgramFile | None = None
     """The program of a run where it is from elsewhere: nothing is exported then."""
     unsupported: str | None = None
@@ -169,6 +171,7 @@ def _export_jobs(request: Request, choice: Choice, exporter: str) -> Iterator[Jo
             repeat,
             digest([exporter, request.allocator, content]),
             content,
+            _script_path(choice),
             unsupported=_no_recipe(choice),
         )
 
@@ -205,6 +208,7 @@ def _run_jobs(
             repeat,
             digest([exporter, request.allocator, export]),
             content,
+            _script_path(choice),
             unsupported=_no_recipe(choice) or _cannot_run(choice, host),
         )
 
@@ -231,7 +235,7 @@ def _given_jobs(request: Request, choice: Choice) -> Iterator[Job]:
         )
         cannot = inputs if isinstance(inputs, str) else None
         for repeat in range(request.repeats):
-            yield Job("run", cells, repeat, program.sha256, content, program, cannot)
+            yield Job("run", cells, repeat, program.sha256, content, None, program, cannot)
 
 
 def _cell(
@@ -282,7 +286,11 @@ def as_export(job: Job) -> Job:
             "key": digest([content, None, cell.exporter, None, cell.allocator, ""]),
         }
     )
-    return Job("export", (as_export,), 0, job.export_key, content)
+    return Job("export", (as_export,), 0, job.export_key, content, job.script)
+
+
+def _script_path(choice: Choice) -> str | None:
+    return str(choice.script.path) if choice.script else None
 
 
 def _no_recipe(choice: Choice) -> str | None:

@@ -66,7 +66,8 @@ def main(argv: list[str]) -> int:
         if watched:
             watched.report()
     except Exception as error:
-        traceback.print_exc()
+        if not getattr(error, "shown", False):
+            traceback.print_exc()
         kind, reason = describe(error, phases.current)
         events.emit("error", kind=kind, type=type(error).__name__, reason=reason)
         return 1

@@ -14,6 +14,7 @@ from et_worker.delegation import count_delegation
 from et_worker.events import EventWriter
 from et_worker.guards import as_event, check, inspect_program, weight_names
 from et_worker.models import load_family, set_switches
+from et_worker.models.largest import largest_inputs
 from et_worker.phases import Phases
 from et_worker.steps import attribute_steps
 from et_worker.versions import versions
@@ -41,6 +42,8 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         if precision["quantize"] is not None:
             import torchao.quantization.quant_api  # noqa: F401 - before the baseline
         family = load_family(request["model"]["family"])
+        if prepare := getattr(family, "prepare", None):
+            prepare(request)
         recipe = lowering.load_lowering(request["backend"]["name"], precision)
     steps = attribute_steps(phases)
     phases.baseline(threads=torch.get_num_threads())
@@ -63,6 +66,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
             )
             for name, method in methods.items()
         }
+    inputs = fed(request["model"]["family"], programs)
     del methods, modules  # the programs hold the weights from here on
 
     with phases.phase("lower"):
@@ -97,11 +101,22 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         baseline_bytes=phases.baseline_bytes,
         peak_bytes=phases.peak_bytes(),
         total_s=total_s,
+        inputs=inputs,
         steps=steps,
         program=as_event(findings),
         **versions(),
     )
     check(findings)
+
+
+def fed(family: str, programs: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return by method what a run feeds it, for families that only their export knows."""
+    if family != "script":
+        return {}
+    return {
+        name: [asdict(spec) for spec in largest_inputs(program)]
+        for name, program in programs.items()
+    }
 
 
 def planned_bytes(program: Any) -> dict[str, int]:
