@@ -33,10 +33,11 @@ ORDER = (
     *("export", "encode", "decode"),
 )
 ALLOCATORS = ("default", "fixed")
+CHECKS = ("auto", "on", "off")
 # Given once, never swept: they describe the run and not a cell of the matrix.
 _ORIGIN = ("repo", "rung", "base", "nightly_index")
 _LIMITS = ("timeout_s", "memory_cap")
-_OWN = ("script", "max_tokens", "repeats", "seed", "allocator")
+_OWN = ("script", "max_tokens", "repeats", "seed", "allocator", "check")
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
 _PATHS = ("out", "repo", "nightly_index", "script")
 _SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
@@ -99,6 +100,8 @@ class Request:
     limits: Limits
     out: Path
     resume: str | None
+    check: str = "off"
+    """Whether exported programs are compared with their models, in processes of their own."""
     overrides: tuple[str, ...] = field(default=())
     """The command line as given, so that a run can be finished or repeated."""
 
@@ -179,6 +182,8 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         runtimes = parse_list("runtime", text["runtime"]) if text["runtime"] else commits
     if text["allocator"] not in ALLOCATORS:
         raise choices("allocator", text["allocator"], list(ALLOCATORS))
+    if text["check"] not in CHECKS:
+        raise choices("check", text["check"], list(CHECKS))
     if text["rung"] not in RUNGS:
         raise choices("rung", text["rung"], list(RUNGS))
     iterations = [
@@ -214,6 +219,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         ),
         out=Path(text["out"] or "results/runs").expanduser(),
         resume=text["resume"] or None,
+        check=text["check"],
         overrides=tuple(_lasting(word) for word in overrides if not word.startswith("resume=")),
     )
 
@@ -375,6 +381,7 @@ def composed(request: Request) -> str:
         "repeats": request.repeats,
         "seed": request.seed,
         "allocator": request.allocator,
+        "check": request.check,
         **asdict(request.origin),
         "timeout_s": request.limits.timeout_s,
         "memory_cap": request.limits.memory_cap,

@@ -37,6 +37,10 @@ _EXPORTER = ("rung", "why", "build_key")
 _OUTCOME = ("status", "reason", "events", "rusage_peak_bytes", "sampled_peak_bytes", "log_tail")
 
 
+# Up to this size of the program, comparing takes a few seconds beside an export of tens.
+_CHEAP_BYTES = 256_000_000
+
+
 class Environments(Protocol):
     """Gives the environment of a revision, building it where it must."""
 
@@ -99,6 +103,8 @@ class Measurer:
     programs: ProgramStore
     limits: Limits
     progress: Progress
+    check: str = "off"
+    """Whether each program is compared with its model: on, off, or auto (where that is cheap)."""
     broken: dict[str, str] = field(default_factory=dict)
     """Why a program can't be had, by export key: tried once per run, not once per method."""
 
@@ -233,12 +239,34 @@ class Measurer:
             if outcome.status == "ok":
                 info = next(e for e in reversed(outcome.events) if e["event"] == "result")
                 info = {**info, "trace": [e for e in outcome.events if e["event"] == "trace"]}
+                info["check"] = self._check(job, environment, pte, info)
+                if wrong := info["check"].get("wrong"):
+                    self.broken[job.export_key] = f"failed: {wrong}"
+                    return replace(outcome, status="failed", reason=wrong), None
                 key = self._program_key(job, environment)
                 return outcome, self.programs.keep(key, pte, info)
             self.broken[job.export_key] = f"{outcome.status}: {outcome.reason}"
             return outcome, None
         finally:
             pte.unlink(missing_ok=True)
+
+    def _check(
+        self, job: Job, environment: Environment, program: Path, info: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Compare a program with its model; say how far it is off, why it is wrong, or neither."""
+        cheap = job.request["backend"]["name"] == "xnnpack" and info["pte_bytes"] <= _CHEAP_BYTES
+        if self.check == "off" or (self.check == "auto" and not cheap):
+            return {}
+        self.progress.say(f"comparing the program with its model: {job.label}")
+        check = replace(job, request={**job.request, "task": "check"})
+        told = {"script": job.script, "inputs": info.get("inputs")}
+        outcome = self._start(check, environment, program, told)
+        if outcome.status == "ok":
+            result = next(e for e in outcome.events if e["event"] == "result")
+            return {"errors": result["errors"], "seconds": outcome.wall_s}
+        error = next((e for e in outcome.events if e["event"] == "error"), {})
+        wrong = error.get("kind") in ("output", "program")
+        return {"wrong" if wrong else "note": outcome.reason, "seconds": outcome.wall_s}
 
     def _start(
         self,

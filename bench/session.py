@@ -85,7 +85,9 @@ def _measure(
         revisions.say = progress.say
         programs = revisions.programs()
         programs.prune()
-        measurer = Measurer(folder, revisions, programs, request.limits, progress)
+        measurer = Measurer(
+            folder, revisions, programs, request.limits, progress, check=request.check
+        )
         runner = Runner(plan, folder, measurer, progress, known)
         try:
             with progress.shown():

@@ -128,10 +128,14 @@ def _export_values(events: list[dict[str, Any]], result: Mapping[str, Any]) -> d
 
 def _guards(program: Mapping[str, Any]) -> dict[str, Any]:
     found = program.get("program") or {}
+    check = program.get("check") or {}
+    errors = check.get("errors", {}).values()
+    why = [f"not compared with the model: {check['note']}"] if "note" in check else []
     return {
+        "check_error": f"{max(errors):.1e}" if errors else "",
         "constant_bytes": found.get("constant_bytes"),
         "duplicate_bytes": found.get("duplicate_bytes"),
-        "notes": "; ".join(found.get("notes", [])),
+        "notes": "; ".join([*found.get("notes", []), *why]),
     }
 
 

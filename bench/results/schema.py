@@ -70,6 +70,12 @@ MEASUREMENTS = (
     Column("undelegated_ops", "string", "those operators by name and count"),
     Column("constant_bytes", "Int64", "weights and other constants in the program; for an export"),
     Column("duplicate_bytes", "Int64", "of those, what is stored more than once"),
+    Column(
+        "check_error",
+        "string",
+        "largest error of the program's outputs, or of its weights where it can't run here, as a "
+        "share of the model's (root mean square); empty where they were not compared",
+    ),
     Column("notes", "string", "what the program's inspection found that costs without being wrong"),
     Column("output_sha", "string", "hash of the first execution's outputs"),
     Column("crosscheck", "string", "ok, or how rusage or psutil contradict the peak"),

@@ -196,3 +196,12 @@ def test_a_step_is_a_row_under_its_phase() -> None:
         99,
         40,
     )
+
+
+def test_what_a_program_was_compared_with_is_a_column_or_a_note() -> None:
+    def row(check: dict[str, Any]) -> dict[str, Any]:
+        return measurement_rows(exported(program={**PROGRAM, "check": check}))[0]
+
+    assert row({"errors": {"encode": 2e-7, "decode": 4e-6}})["check_error"] == "4.0e-06"
+    assert row({})["check_error"] == ""
+    assert row({"note": "no runtime"})["notes"] == "not compared with the model: no runtime"
