@@ -135,15 +135,15 @@ def dequantise(rows: Bytes, kind: str) -> npt.NDArray[np.float32]:
     if kind == "q6_k":
         low = _fields(blocks[:, :128].reshape(-1, 2, 1, 64), 4).reshape(-1, 256)
         high = _fields(blocks[:, 128:192].reshape(-1, 2, 1, 32), 2).reshape(-1, 256)
-        quants = (low | high << 4).astype(np.float32).reshape(-1, 16, 16) - 32
-        scale = _float(blocks[:, 208:210]) * blocks[:, 192:208].view(np.int8)
-        return (scale[:, :, None] * quants).reshape(len(rows), -1)
-    low = _fields(blocks[:, -128:].reshape(-1, 4, 1, 32), 4).reshape(-1, 8, 32)
+        groups = (low | high << 4).astype(np.float32).reshape(-1, 16, 16) - 32
+        factor = _float(blocks[:, 208:210]) * blocks[:, 192:208].view(np.int8)
+        return (factor[:, :, None] * groups).reshape(len(rows), -1)
+    quants = _fields(blocks[:, -128:].reshape(-1, 4, 1, 32), 4).reshape(-1, 8, 32)
     if kind == "q5_k":
-        low = low | _fields(blocks[:, 16:48].reshape(-1, 1, 32), 1) << 4
+        quants = quants | _fields(blocks[:, 16:48].reshape(-1, 1, 32), 1) << 4
     scales, minima = _unpack_scales(blocks[:, 4:16])
     scale, minimum = _float(blocks[:, 0:2]) * scales, _float(blocks[:, 2:4]) * minima
-    found: npt.NDArray[np.float32] = scale[:, :, None] * low - minimum[:, :, None]
+    found: npt.NDArray[np.float32] = scale[:, :, None] * quants - minimum[:, :, None]
     return found.reshape(len(rows), -1)
 
 
