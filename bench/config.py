@@ -27,7 +27,7 @@ CONF = Path(__file__).resolve().parent.parent / "conf"
 GROUPS = ("model", "precision", "backend", "method", "runner")
 # The order of a person, small to large, for help and tables alike.
 ORDER = (
-    *("tiny", "base", "small", "medium", "large-v3", "kquant", "script"),
+    *("tiny", "base", "small", "medium", "large-v3", "kquant", "kquant-parts", "muse", "script"),
     *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k"),
     *("auto", "xnnpack", "mlx", "portable"),
     *("export", "encode", "decode"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from bench.needs import kquant_weights
 from bench.plan import Job, Plan, digest
 
 # Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that
@@ -63,9 +64,7 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
     if model["family"] == "script":
         return _SCRIPT_S
     if model["family"] == "kquant":
-        width, rows = int(model["width"]), int(model["vocab"])
-        weights = width * (rows + width * int(model["layers"]))
-        return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * weights / 1e6
+        return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * kquant_weights(model) / 1e6
     if job.kind == "export":
         fixed, per_block = _EXPORT[backend]
         blocks = int(model["n_audio_layer"]) + int(model["n_text_layer"])

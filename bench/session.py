@@ -19,6 +19,7 @@ from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
 from bench.measurer import Measurer
+from bench.needs import refuse_too_large
 from bench.plan import Plan, make_plan
 from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
@@ -42,7 +43,7 @@ def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) 
     if request.resume:
         folder = RunFolder.find(request.out, request.resume)
         request = revisions.resolve_all(_resumed(request, folder))
-    plan = make_plan(request, host())
+    plan = refuse_too_large(make_plan(request, host()), machine.memory_bytes())
     if folder and folder.read("cells") != [cell.key for cell in plan.cells]:
         raise RequestError(
             f"run {folder.id}: its request no longer means the cells it was begun with "

@@ -138,9 +138,9 @@ def dequantise(rows: Bytes, kind: str) -> npt.NDArray[np.float32]:
         groups = (low | high << 4).astype(np.float32).reshape(-1, 16, 16) - 32
         factor = _float(blocks[:, 208:210]) * blocks[:, 192:208].view(np.int8)
         return (factor[:, :, None] * groups).reshape(len(rows), -1)
-    quants = _fields(blocks[:, -128:].reshape(-1, 4, 1, 32), 4).reshape(-1, 8, 32)
+    quants: Bytes = _fields(blocks[:, -128:].reshape(-1, 4, 1, 32), 4).reshape(-1, 8, 32)
     if kind == "q5_k":
-        quants = quants | _fields(blocks[:, 16:48].reshape(-1, 1, 32), 1) << 4
+        quants |= _fields(blocks[:, 16:48].reshape(-1, 1, 32), 1) << 4
     scales, minima = _unpack_scales(blocks[:, 4:16])
     scale, minimum = _float(blocks[:, 0:2]) * scales, _float(blocks[:, 2:4]) * minima
     found: npt.NDArray[np.float32] = scale[:, :, None] * quants - minimum[:, :, None]
