@@ -37,7 +37,7 @@ CHECKS = ("auto", "on", "off")
 # Given once, never swept: they describe the run and not a cell of the matrix.
 _ORIGIN = ("repo", "rung", "base", "nightly_index")
 _LIMITS = ("timeout_s", "memory_cap")
-_OWN = ("script", "max_tokens", "repeats", "seed", "allocator", "check")
+_OWN = ("script", "max_tokens", "repeats", "seed", "allocator", "check", "steps", "memprofile")
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
 _PATHS = ("out", "repo", "nightly_index", "script")
 _SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
@@ -100,6 +100,10 @@ class Request:
     limits: Limits
     out: Path
     resume: str | None
+    steps: bool = True
+    """Whether the delegate's steps within lowering are told apart."""
+    memprofile: bool = False
+    """Whether MLX's own memory profile is turned on."""
     check: str = "off"
     """Whether exported programs are compared with their models, in processes of their own."""
     overrides: tuple[str, ...] = field(default=())
@@ -184,6 +188,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         raise choices("allocator", text["allocator"], list(ALLOCATORS))
     if text["check"] not in CHECKS:
         raise choices("check", text["check"], list(CHECKS))
+    for name in ("steps", "memprofile"):
+        if text[name] not in ("on", "off"):
+            raise choices(name, text[name], ["on", "off"])
     if text["rung"] not in RUNGS:
         raise choices("rung", text["rung"], list(RUNGS))
     iterations = [
@@ -220,6 +227,8 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         out=Path(text["out"] or "results/runs").expanduser(),
         resume=text["resume"] or None,
         check=text["check"],
+        steps=text["steps"] == "on",
+        memprofile=text["memprofile"] == "on",
         overrides=tuple(_lasting(word) for word in overrides if not word.startswith("resume=")),
     )
 
@@ -382,6 +391,8 @@ def composed(request: Request) -> str:
         "seed": request.seed,
         "allocator": request.allocator,
         "check": request.check,
+        "steps": request.steps,
+        "memprofile": request.memprofile,
         **asdict(request.origin),
         "timeout_s": request.limits.timeout_s,
         "memory_cap": request.limits.memory_cap,

@@ -156,6 +156,9 @@ def _export_request(request: Request, choice: Choice) -> dict[str, Any]:
         "backend": {"name": choice.backend["name"]},
         "seed": request.seed,
     }
+    # Only where they are not as usual: no other cell is another for them.
+    content |= {} if request.steps else {"steps": False}
+    content |= {"memprofile": True} if request.memprofile else {}
     if "samples" in choice.model:  # a waveform to encode, and with it a cache to decode into
         content |= {"samples": choice.model["samples"]["max"], "max_tokens": request.max_tokens}
     return content

@@ -51,7 +51,8 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return one row per phase that the process went through, each followed by its steps.
 
-    A step's row is named ``phase/step`` and sums up all of its calls.
+    A step's row is named ``phase/step`` and sums up all of its calls; those of MLX's own profile
+    are named ``memprofile/...`` and are of physical footprint.
     """
     cell = record["cells"][-1]
     base = {key: cell[key] for key in ("model", "precision", "backend", "method")}
@@ -64,6 +65,9 @@ def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif event["event"] == "step":
             name = f"{event['phase']}/{event['name']}"
             rows.append({**base, "phase": name} | _picked(event, _STEP_COLUMNS))
+        elif event["event"] == "memprofile":
+            name = f"memprofile/{event['name']}"
+            rows.append({**base, "phase": name} | _picked(event, _PROFILE_COLUMNS))
     return rows
 
 
@@ -171,6 +175,7 @@ def delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any]
 
 
 _PHASE_COLUMNS = ("seconds", "rss_bytes", "peak_bytes")
+_PROFILE_COLUMNS = (*_PHASE_COLUMNS, "raised_bytes")
 _STEP_COLUMNS = ("seconds", "peak_bytes", "calls", "raised_bytes")
 _CELL_COLUMNS = (
     *("model", "precision", "backend", "method", "iterations", "samples"),

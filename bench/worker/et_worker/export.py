@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from et_worker import lowering
+from et_worker import lowering, memprofile
 from et_worker.delegation import count_delegation
 from et_worker.events import EventWriter
 from et_worker.guards import as_event, check, inspect_program, weight_names
@@ -24,8 +24,9 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     """Export the request's model to ``request["program"]`` and emit ``baseline`` and ``result``.
 
     Args:
-        request: ``program model precision backend seed``, and what the model's family takes
-            besides (whisper: ``samples max_tokens``).
+        request: ``program model precision backend seed``, what the model's family takes besides
+            (whisper: ``samples max_tokens``; script: ``script``), and ``steps`` (false: lowering's
+            steps are not attributed) and ``memprofile`` (true: MLX's own profile is turned on).
         events: where to report.
         phases: ``import build [quantize] torch.export lower to_executorch write``.
 
@@ -35,6 +36,9 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     """
     precision = request["precision"]
     set_switches(request["model"])
+    profiled = request.get("memprofile", False)
+    if profiled:
+        memprofile.turn_on()
     with phases.phase("import"):
         import torch
         from executorch.exir import ExecutorchBackendConfig
@@ -45,7 +49,9 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         if prepare := getattr(family, "prepare", None):
             prepare(request)
         recipe = lowering.load_lowering(request["backend"]["name"], precision)
-    steps = attribute_steps(phases)
+    steps = attribute_steps(phases) if request.get("steps", True) else []
+    if profiled:
+        memprofile.listen(events)
     phases.baseline(threads=torch.get_num_threads())
 
     with phases.phase("build"):
