@@ -97,7 +97,10 @@ def sentence(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> str:
         if row["status"] != "ok"
     ]
     if broken:
-        return f"{experiment.question} Undecided: {'; '.join(broken)}."
+        verdict = (
+            "Neither arm has a program" if len(broken) == len(experiment.arms) else "Undecided"
+        )
+        return f"{experiment.question} {verdict}: {'; '.join(broken)}."
     said = [_compared(column, experiment.arms, before, after) for column in experiment.compare]
     pairs = f"{len(before)} interleaved pair{'s' if len(before) > 1 else ''}"
     return f"{experiment.question} {'; '.join(said)} ({pairs})."

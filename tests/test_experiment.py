@@ -89,6 +89,8 @@ def test_an_arm_that_failed_leaves_it_undecided() -> None:
     bad = {"status": "failed", "reason": "lower: boom"}
     said = sentence(experiment, rows(experiment, [{}], [bad]))
     assert said.endswith("Undecided: after is failed (lower: boom).")
+    said = sentence(experiment, rows(experiment, [bad], [bad]))
+    assert "Neither arm has a program: before is failed (lower: boom); after" in said
 
 
 def test_each_file_says_who_asked() -> None:

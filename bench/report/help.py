@@ -14,6 +14,8 @@ Measure a matrix of ExecuTorch exports and executions, each in a fresh process.
     nox -s bench -- model=tiny,base precision=fp32,int8 commit=v1.4.1,v1.5.1
     nox -s bench -- backend=mlx method=export precision=bf16,int8
     nox -s bench -- pte=whisper_small.pte runtime=v1.4.1,v1.5.1
+    nox -s bench -- model=script script=my_model.py backend=xnnpack
+    nox -s bench -- +experiment=symbolic_dim repo=~/src/executorch
     nox -s bench -- resume=latest
 
 Flags: --help, --dry-run (the cells, their order, the environments, an estimate),
