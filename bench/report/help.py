@@ -39,6 +39,7 @@ def text(conf: Path) -> str:
     for line in (conf / "config.yaml").read_text().splitlines():
         if match := pattern.match(line):
             name, default, meaning = match.groups()
-            shown = "" if default == "null" else f"  [{default.strip('[]').replace(', ', ',')}]"
+            bare = default.strip('[]"').replace(", ", ",")
+            shown = "" if default == "null" else f"  [{bare}]"
             lines.append(f"  {name:<11} {meaning}{shown}")
     return "\n".join([*lines, "", _TAIL])

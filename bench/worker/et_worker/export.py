@@ -75,6 +75,9 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     inputs = fed(request["model"]["family"], programs)
     del methods, modules  # the programs hold the weights from here on
 
+    # `programs` is held meanwhile, as by any script that lowers what it exported. It hides nothing
+    # that a revision frees: pull request 21795 releases the delegate's own copies. Measured on a
+    # k-quant of 12 x 4096: peaks within 3 MB whether the modules are held too, or not even these.
     with phases.phase("lower"):
         edge = recipe.lower(programs)
     del programs
