@@ -19,16 +19,27 @@ from bench import fit
 from bench.dimensions import check_dimensions, most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
+from bench.own import own_model
 from bench.pte import Given, check_words, give
-from bench.script import Script, as_model, read_script
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 GROUPS = ("model", "precision", "backend", "method", "runner")
 # The order of a person, small to large, for help and tables alike.
 ORDER = (
-    *("tiny", "base", "small", "medium", "large-v3", "kquant", "kquant-parts", "muse", "script"),
-    *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k"),
+    *(
+        "tiny",
+        "base",
+        "small",
+        "medium",
+        "large-v3",
+        "kquant",
+        "kquant-parts",
+        "muse",
+        "gguf",
+        "script",
+    ),
+    *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k", "gguf"),
     *("auto", "xnnpack", "mlx", "portable"),
     *("export", "encode", "decode"),
 )
@@ -37,9 +48,19 @@ CHECKS = ("auto", "on", "off")
 # Given once, never swept: they describe the run and not a cell of the matrix.
 _ORIGIN = ("repo", "rung", "base", "nightly_index")
 _LIMITS = ("timeout_s", "memory_cap")
-_OWN = ("script", "max_tokens", "repeats", "seed", "allocator", "check", "steps", "memprofile")
+_OWN = (
+    "script",
+    "gguf",
+    "max_tokens",
+    "repeats",
+    "seed",
+    "allocator",
+    "check",
+    "steps",
+    "memprofile",
+)
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
-_PATHS = ("out", "repo", "nightly_index", "script")
+_PATHS = ("out", "repo", "nightly_index", "script", "gguf")
 _SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
 VALUES = (*_SWEPT, "inputs", "iterations", *_SINGLE)
 NULL = "null"
@@ -76,8 +97,8 @@ class Choice:
     runner: Mapping[str, Any]
     given: Given | None = None
     """A program from elsewhere: nothing is exported then."""
-    script: Script | None = None
-    """The user's script that the model is made by."""
+    source: Path | None = None
+    """The user's file that the model is made from: a script, or a GGUF file."""
 
 
 @dataclass(frozen=True)
@@ -275,38 +296,24 @@ def _combinations(
     given: Mapping[str, str], base: DictConfig, conf: Path
 ) -> tuple[list[Choice], list[str]]:
     """Return every combination of the groups, and the methods asked for."""
-    script = _script(given, _group_values("model", given, base, conf))
-    groups = [group for group in GROUPS if not (script and group == "method")]
+    own = own_model(given, _group_values("model", given, base, conf))
+    groups = [group for group in GROUPS if not (own and own.methods and group == "method")]
     axes = {group: _group_values(group, given, base, conf) for group in groups}
     names = ("model", "precision", "backend", "runner")
     combos = [
         Choice(**_composed_parts(dict(zip(names, combo, strict=True)), given, conf))
         for combo in product(*(axes[name] for name in names))
     ]
-    if script:
-        combos = [replace(c, script=script, model=as_model(script, c.model)) for c in combos]
-        axes["method"] = parse_list(
-            "method", given.get("method", ",".join(["export", *script.methods]))
-        )
+    if own:
+        combos = [replace(c, source=own.path, model=own.fields(c.model)) for c in combos]
+        if own.methods:
+            axes["method"] = parse_list("method", given.get("method", ",".join(own.methods)))
     models = [combo.model for combo in combos]
     for combo in combos:
         check_dimensions(combo.model, combo.backend["precisions"].get(combo.precision["name"]))
     fit.check_methods(models, axes["method"])
     fit.check_precisions(models, {combo.precision["name"]: combo.precision for combo in combos})
     return combos, axes["method"]
-
-
-def _script(given: Mapping[str, str], models: Sequence[str]) -> Script | None:
-    """Return the user's script, where the model is one.
-
-    Raises:
-        RequestError: if only one of ``model=script`` and ``script=`` is given, or another model.
-    """
-    if "script" in models and len(models) > 1:
-        raise RequestError("model: a script is measured by itself, not with other models")
-    if ("script" in models) != bool(given.get("script")):
-        raise RequestError("script: model=script and script=my_model.py go together")
-    return read_script(given["script"]) if "script" in models else None
 
 
 def _given_programs(
@@ -357,7 +364,7 @@ def _change(config: DictConfig, key: str, value: str) -> None:
 def _lasting(word: str) -> str:
     """Return a word that means the same when the run is resumed from another folder."""
     key, _, value = word.partition("=")
-    if key not in ("pte", "script"):
+    if key not in ("pte", "script", "gguf"):
         return word
     return f"{key}={','.join(str(Path(p).expanduser().absolute()) for p in parse_list(key, value))}"
 

@@ -61,6 +61,9 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
         return _START_S + executions * _EXECUTE_GIVEN * job.program.size / 1e9
     model = job.request["model"]
     backend = job.cells[0].backend
+    if model["family"] == "gguf":
+        weights = sum(int(each["rows"]) * int(each["columns"]) for each in model["tensors"])
+        return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * weights / 1e6
     if model["family"] == "script":
         return _SCRIPT_S
     if model["family"] == "kquant":

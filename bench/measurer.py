@@ -235,7 +235,7 @@ class Measurer:
     def _export(self, job: Job, environment: Environment) -> tuple[Outcome, Program | None]:
         pte = self.programs.incoming()
         try:
-            outcome = self._start(job, environment, pte, {"script": job.script})
+            outcome = self._start(job, environment, pte, {"source": job.source})
             if outcome.status == "ok":
                 info = next(e for e in reversed(outcome.events) if e["event"] == "result")
                 info = {**info, "trace": [e for e in outcome.events if e["event"] == "trace"]}
@@ -259,7 +259,7 @@ class Measurer:
             return {}
         self.progress.say(f"comparing the program with its model: {job.label}")
         check = replace(job, request={**job.request, "task": "check"})
-        told = {"script": job.script, "inputs": info.get("inputs")}
+        told = {"source": job.source, "inputs": info.get("inputs")}
         outcome = self._start(check, environment, program, told)
         if outcome.status == "ok":
             result = next(e for e in outcome.events if e["event"] == "result")

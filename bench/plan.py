@@ -61,8 +61,8 @@ class Job:
     export_key: str
     """Names the program: equal keys are one ``.pte``, whoever runs it."""
     request: Mapping[str, Any]
-    script: str | None = None
-    """Where the user's script is; its content, not its place, is in the request."""
+    source: str | None = None
+    """Where the model's file is; its content, not its place, is in the request."""
     program: ProgramFile | None = None
     """The program of a run where it is from elsewhere: nothing is exported then."""
     unsupported: str | None = None
@@ -174,7 +174,7 @@ def _export_jobs(request: Request, choice: Choice, exporter: str) -> Iterator[Jo
             repeat,
             digest([exporter, request.allocator, content]),
             content,
-            _script_path(choice),
+            _source(choice),
             unsupported=_no_recipe(choice),
         )
 
@@ -211,7 +211,7 @@ def _run_jobs(
             repeat,
             digest([exporter, request.allocator, export]),
             content,
-            _script_path(choice),
+            _source(choice),
             unsupported=_no_recipe(choice) or _cannot_run(choice, host),
         )
 
@@ -289,11 +289,11 @@ def as_export(job: Job) -> Job:
             "key": digest([content, None, cell.exporter, None, cell.allocator, ""]),
         }
     )
-    return Job("export", (as_export,), 0, job.export_key, content, job.script)
+    return Job("export", (as_export,), 0, job.export_key, content, job.source)
 
 
-def _script_path(choice: Choice) -> str | None:
-    return str(choice.script.path) if choice.script else None
+def _source(choice: Choice) -> str | None:
+    return str(choice.source) if choice.source else None
 
 
 def _no_recipe(choice: Choice) -> str | None:

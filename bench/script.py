@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +39,11 @@ class Script:
         """Stands where the name of a model would."""
         return self.path.stem
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the worker is told of it, beside its place."""
+        return {"sha256": self.sha256, "names": list(self.methods)}
+
 
 def read_script(text: str) -> Script:
     """Read a script by its path.
@@ -62,12 +66,6 @@ def read_script(text: str) -> Script:
             f"script: {text} has no function {FUNCTION}(seed); see examples/ for what it returns"
         )
     return Script(path, hashlib.sha256(content).hexdigest(), _methods(text, tree))
-
-
-def as_model(script: Script, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``conf/model/script.yaml`` with the script's own put in."""
-    own = {"name": script.label, "sha256": script.sha256, "names": list(script.methods)}
-    return {**model, **own, "methods": ["export", *script.methods]}
 
 
 def _methods(text: str, tree: ast.Module) -> tuple[str, ...]:

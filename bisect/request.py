@@ -156,7 +156,7 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             raise RequestError("resume: goes first and alone: python -m bisect resume=ID")
         if key == "out":
             raise RequestError("out: not of a bisection; ET_PEAK_RESULTS moves where they are kept")
-        if key in ("repo", "nightly_index", "script"):
+        if key in ("repo", "nightly_index", "script", "gguf"):
             word = f"{key}={_absolute(value)}"
         if equals and key in OWN:
             if key in own:

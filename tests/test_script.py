@@ -33,9 +33,9 @@ def test_its_methods_are_the_matrix_and_it_is_not_run(script: Path) -> None:
     jobs = plan(f"script={script}").jobs
     assert [job.cells[0].method for job in jobs] == ["export", "look", "speak"]
     assert {job.cells[0].model for job in jobs} == {"mine"}
-    assert {job.script for job in jobs} == {str(script)}
+    assert {job.source for job in jobs} == {str(script)}
     assert len({job.export_key for job in jobs}) == 1
-    assert as_export(jobs[1]).script == str(script)
+    assert as_export(jobs[1]).source == str(script)
 
 
 def test_a_cell_is_its_content_and_not_its_place(script: Path, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_resume_from_another_folder_finds_the_script(
     [
         (["model=script"], "model=script and script=my_model.py go together"),
         (["script={path}"], "model=script and script=my_model.py go together"),
-        (["model=script,tiny", "script={path}"], "not with other models"),
+        (["model=script,tiny", "script={path}"], "by itself, not with other models"),
         (["model=script", "script=/no/such.py"], "No such file"),
         (["model=script", "script={path}", "method=encode"], "export, look, speak"),
         (["model=script", "script={path}", "precision=q4_k"], "mine takes fp32, int8, int4"),

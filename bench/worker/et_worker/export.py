@@ -25,8 +25,8 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
 
     Args:
         request: ``program model precision backend seed``, what the model's family takes besides
-            (whisper: ``samples max_tokens``; script: ``script``), and ``steps`` (false: lowering's
-            steps are not attributed) and ``memprofile`` (true: MLX's own profile is turned on).
+            (whisper: ``samples max_tokens``; script and gguf: ``source``), ``steps`` (false:
+            lowering's steps are not told apart) and ``memprofile`` (true: MLX's own profile is on).
         events: where to report.
         phases: ``import build [quantize] torch.export lower to_executorch write``.
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 FAMILIES = {
     "whisper": "et_worker.models.whisper",
     "kquant": "et_worker.models.kquant",
+    "gguf": "et_worker.models.gguf",
     "script": "et_worker.models.script",
 }
 

@@ -98,11 +98,7 @@ def _method(
         # The memory is torch's own, so that an exporter that lets go of a weight does free it.
         raw = torch.empty(rows, row_bytes(kind, width), dtype=torch.uint8)
         fill_random(raw.numpy(), kind, width**-0.5, rng, model["equal_groups"])
-        try:
-            tensor = ExportableGGUFTensor.from_raw(raw, kind, dtype)
-        except NotImplementedError as error:
-            raise UnsupportedError(f"this ExecuTorch has no {kind} weights: {error}") from error
-        return nn.Parameter(tensor, requires_grad=False)
+        return held(raw, kind, dtype)
 
     def linear() -> nn.Linear:
         layer = nn.Linear(width, width, bias=False, device="meta")
@@ -119,3 +115,17 @@ def _method(
         shapes["blocks"] = {0: torch.export.Dim("rows", min=2, max=rows)}
         example += (torch.zeros(2, row_bytes(kind, width), dtype=torch.uint8),)
     return Method(stack.eval().requires_grad_(requires_grad=False), example, shapes, kind)
+
+
+def held(raw: Tensor, kind: str, dtype: torch.dtype) -> nn.Parameter:
+    """Return a weight whose blocks ``raw``, uint8 ``[rows, row_bytes]``, are held as they are.
+
+    Raises:
+        UnsupportedError: this ExecuTorch does not have the format.
+
+    """
+    try:
+        tensor = ExportableGGUFTensor.from_raw(raw, kind, dtype)
+    except NotImplementedError as error:
+        raise UnsupportedError(f"this ExecuTorch has no {kind} weights: {error}") from error
+    return nn.Parameter(tensor, requires_grad=False)

@@ -38,7 +38,7 @@ def prepare(request: Mapping[str, Any]) -> None:
         ScriptError: it has changed since it was asked for, or it raised.
 
     """
-    path = Path(request["script"])
+    path = Path(request["source"])
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != request["model"]["sha256"]:
         raise ScriptError(f"{path.name} has changed since this was asked for")
@@ -66,7 +66,7 @@ def build(request: Mapping[str, Any]) -> dict[str, Method]:
             f"{precision['name']} on {request['backend']['name']} is of {precision['weights']} "
             "modules; a script's are taken as it makes them"
         )
-    path, module = Path(request["script"]), sys.modules[_MODULE]
+    path, module = Path(request["source"]), sys.modules[_MODULE]
     made = _of_the_user(path, lambda: module.build(request["seed"]))
     return _methods(path.name, made, request["model"]["names"])
 
