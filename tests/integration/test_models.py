@@ -43,6 +43,7 @@ WITHOUT_A_DELEGATE = """
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
 XnnpackPartitioner.generate_partitions = lambda self, program: []
+XnnpackPartitioner.ops_to_not_decompose = lambda self, program: ([], None)
 """
 
 
