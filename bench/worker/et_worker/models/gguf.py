@@ -28,9 +28,10 @@ class Chain(nn.Module):  # type: ignore[misc]
     """Embedding, linears of any shapes, head."""
 
     def __init__(
-        self, embedding: nn.Parameter, head: nn.Parameter, linears: list[nn.Linear]
+        self, embedding: nn.Parameter, head: nn.Parameter | None, linears: list[nn.Linear]
     ) -> None:
         super().__init__()
+        # A tied head has no name of its own: the exporter unwraps a weight under its first only.
         self.embedding, self.head = embedding, head
         self.linears = nn.ModuleList(linears)
         width, dtype = embedding.shape[1], embedding.dtype
@@ -49,7 +50,7 @@ class Chain(nn.Module):  # type: ignore[misc]
             else:
                 others[linear.out_features] = out
                 x = x + out.mean(-1, keepdim=True)
-        return F.linear(self.norm(x), self.head)
+        return F.linear(self.norm(x), self.embedding if self.head is None else self.head)
 
 
 def build(request: Mapping[str, Any]) -> dict[str, Method]:
@@ -66,7 +67,7 @@ def build(request: Mapping[str, Any]) -> dict[str, Method]:
     file = np.memmap(request["source"], np.uint8, mode="r")
     entries = {entry["name"]: entry for entry in model["tensors"]}
     embedding = _weight(file, entries[_EMBEDDING], dtype)
-    head = _weight(file, entries[_HEAD], dtype) if _HEAD in entries else embedding
+    head = _weight(file, entries[_HEAD], dtype) if _HEAD in entries else None
     made, linears = {embedding.shape[1]}, []
     for name, entry in entries.items():
         if name in (_EMBEDDING, _HEAD):
