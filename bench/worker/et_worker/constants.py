@@ -35,7 +35,8 @@ class Compared:
     """How near the weights of a program are to their source.
 
     Attributes:
-        errors: root mean square of the difference over that of the source, by weight.
+        errors: root mean square of the difference by weight, over that of the two terms that a
+            weight is the sum of: they are what is rounded, and may cancel nearly.
         absent: weights that are in the program in no form that could be read.
 
     """
@@ -114,9 +115,10 @@ def _error(
         numbers = unpack(packed[part], bits).reshape(len(source), scales.shape[1], -1)
         scale = scales[part, :, None]
         bias = -scale * 2 ** (bits - 1) if biases is None else biases[part, :, None]
-        stored = (scale * numbers + bias).reshape(source.shape)
+        product = scale * numbers
+        stored = (product + bias).reshape(source.shape)
         difference += float(np.square(stored - source, dtype=np.float64).sum())
-        whole += float(np.square(source, dtype=np.float64).sum())
+        whole += float(np.square(np.abs(product) + np.abs(bias), dtype=np.float64).sum())
     return float(np.sqrt(difference / whole)) if whole else float(difference > 0)
 
 
