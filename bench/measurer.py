@@ -142,7 +142,7 @@ class Measurer:
             except NoRunnerError as error:
                 return record | {"status": "unsupported", "reason": str(error)}
             fed = program.info.get("inputs", {}).get(job.request["method"])
-            told = {**(runner or {}), **({"inputs": fed} if fed else {})}
+            told = {**runner, **({"inputs": fed} if fed else {})}
             outcome = self._start(job, environment, program.path, told)
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
