@@ -36,7 +36,6 @@ ORDER = (
         "kquant",
         "kquant-parts",
         "muse",
-        "gguf",
         "script",
     ),
     *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k", "gguf"),

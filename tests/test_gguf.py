@@ -34,6 +34,11 @@ def write(path: Path, kind: str = "Q8_0", shapes: dict[str, tuple[int, int]] = S
         weights, size = gguf.GGML_QUANT_SIZES[quant]
         row = shape[1] // weights * size
         data = rng.integers(0, 120, (shape[0], row), dtype=np.uint8)
+        blocks = data.reshape(-1, size)  # any quants are valid, but scales are to be of a size
+        if kind == "Q4_K":
+            blocks[:, :4] = np.array([0.001, 0.0075], "<f2").view(np.uint8)
+        elif kind == "Q6_K":
+            blocks[:, -2:] = np.array([0.001], "<f2").view(np.uint8)
         writer.add_tensor(name, data, raw_dtype=quant)
     writer.add_tensor("blk.0.attn_norm.weight", np.ones(WIDTH, np.float32))
     writer.write_header_to_file()
