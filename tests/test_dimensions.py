@@ -6,7 +6,6 @@ from bench import own
 from bench.config import group_choices, load
 from bench.errors import RequestError
 
-
 OURS = [name for name in group_choices("model") if name not in own.NAMES]  # not of a user's file
 
 
