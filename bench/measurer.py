@@ -141,8 +141,7 @@ class Measurer:
                 runner = _bare_runner(job, environment)
             except NoRunnerError as error:
                 return record | {"status": "unsupported", "reason": str(error)}
-            fed = program.info.get("inputs", {}).get(job.request["method"])
-            told = {**runner, **({"inputs": fed} if fed else {})}
+            told = {**runner, **_fed(job, program)}
             outcome = self._start(job, environment, program.path, told)
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
@@ -169,7 +168,7 @@ class Measurer:
         if job.kind == "export":
             scratch = self.programs.incoming()
             try:
-                return self._start(watched, exporter, scratch, limits=limits)
+                return self._start(watched, exporter, scratch, {"source": job.source}, limits)
             finally:
                 scratch.unlink(missing_ok=True)
         try:
@@ -177,7 +176,7 @@ class Measurer:
         except _NoProgramError as error:
             raise BuildError(f"no program to run: {error}") from error
         environment = self._environment(job.revision, "run")
-        return self._start(watched, environment, program.path, limits=limits)
+        return self._start(watched, environment, program.path, _fed(job, program), limits)
 
     def _begun(self, job: Job) -> dict[str, Any]:
         return {
@@ -283,6 +282,7 @@ class Measurer:
             environment: to run it in.
             program: where the program is, or is to be.
             told: what the worker is told besides its request.
+            limits: after which it is ended; None for the person's.
 
         Raises:
             DiskError: if it failed because a disk was full: that is no finding about its cells.
@@ -330,6 +330,12 @@ class Measurer:
 def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]:
     """Return some fields of what a record is about, under their own names."""
     return {name: getattr(about, name) for name in fields}
+
+
+def _fed(job: Job, program: Program) -> dict[str, Any]:
+    """Return what a run is told of its inputs, where only the export knew them."""
+    fed = program.info.get("inputs", {}).get(job.request["method"])
+    return {"inputs": fed} if fed else {}
 
 
 def _bare_runner(job: Job, environment: Environment) -> dict[str, str]:
