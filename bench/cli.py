@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from bench.command import Parser, run_command
-from bench.config import CONF, composed, load
+from bench.compose import CONF
+from bench.config import load
 from bench.errors import Exit
 from bench.experiment import WORD, Experiment, load_experiment, resolved
 from bench.report import help as help_text
+from bench.request import composed
 from bench.results.record import check_out
 
 

@@ -20,9 +20,11 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from bench.config import CONF, Request, load
+from bench.compose import CONF
+from bench.config import load
 from bench.errors import RequestError, choices
 from bench.plan import Plan, make_plan
+from bench.request import Request
 from bench.values import format_mb, format_seconds
 
 WORD = "+experiment="

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench import machine
-from bench.config import Limits
 from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
 from bench.environment.native import NoRunnerError, native_runner
@@ -21,6 +20,7 @@ from bench.measure import WORKER_ROOT, Outcome, run_worker
 from bench.plan import Job, as_export
 from bench.programs import Program, ProgramStore, program_key
 from bench.pte import changed
+from bench.request import Limits
 from bench.results.record import RunFolder
 
 # glibc reads these at start; one that leaks in from the user's shell would be a different metric.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from bench.config import Choice, Request
 from bench.fit import ABOUT, misfit
 from bench.pte import EXPORTER, ProgramFile
+from bench.request import Choice, Request
 
 Kind = Literal["export", "run"]
 

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from bench import machine
 from bench.command import resumable
-from bench.config import Request, composed, host, load
+from bench.compose import host
+from bench.config import load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
@@ -25,6 +26,7 @@ from bench.plan import Plan, make_plan
 from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
 from bench.report.table import legend, narrowed, rich_table, summarise
+from bench.request import Request, composed
 from bench.results.record import RunFolder, list_runs
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame

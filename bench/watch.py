@@ -14,7 +14,7 @@ from typing import Literal
 
 import psutil
 
-from bench.config import Limits
+from bench.request import Limits
 
 EndedBy = Literal["timeout", "memory", "group", "oom", None]
 """Which limit ended a worker: ``memory`` is its own RSS, ``group`` that of its processes' sum."""

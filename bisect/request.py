@@ -11,8 +11,10 @@ from typing import Any, cast
 
 from omegaconf import OmegaConf
 
-from bench.config import CONF, Request, compose_one, load, without_nulls
+from bench.compose import CONF, compose_one
+from bench.config import load, without_nulls
 from bench.errors import RequestError, choices
+from bench.request import Request
 from bench.script import read_script
 from bench.values import parse_int
 

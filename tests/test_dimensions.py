@@ -3,7 +3,8 @@
 import pytest
 
 from bench import own
-from bench.config import group_choices, load
+from bench.compose import group_choices
+from bench.config import load
 from bench.errors import RequestError
 
 OURS = [name for name in group_choices("model") if name not in own.NAMES]  # not of a user's file

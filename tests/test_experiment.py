@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.config import CONF
+from bench.compose import CONF
 from bench.errors import RequestError
 from bench.experiment import Experiment, load_experiment, ratio, sentence
 

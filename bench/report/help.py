@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bench.config import GROUPS, compose_one, group_choices
+from bench.compose import GROUPS, compose_one, group_choices
 
 _HEAD = """\
 Measure a matrix of ExecuTorch exports and executions, each in a fresh process.
