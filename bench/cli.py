@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from bench.command import Parser, run_command
-from bench.config import CONF, composed, load
+from bench.compose import CONF
+from bench.config import load
 from bench.errors import Exit
+from bench.experiment import WORD, Experiment, load_experiment, resolved
 from bench.report import help as help_text
+from bench.request import composed
 from bench.results.record import check_out
 
 
@@ -28,7 +31,8 @@ def _main(argv: list[str], console: Console) -> int:
     if given.help:
         console.print(help_text.text(CONF), markup=False, highlight=False, soft_wrap=True)
         return Exit.OK
-    request = load(given.overrides)
+    experiment = _experiment(given.overrides)
+    request = experiment.requests[0] if experiment else load(given.overrides)
     if given.cfg:
         print(composed(request), end="")
         return Exit.OK
@@ -39,7 +43,18 @@ def _main(argv: list[str], console: Console) -> int:
 
     revisions = Revisions(Store())
     revisions.say = lambda line: print(f"et-peak: {line}", file=sys.stderr)
-    request = revisions.resolve_all(request)
     from bench.session import run
 
-    return run(request, revisions, console, dry=given.dry_run)
+    if experiment:
+        experiment = resolved(experiment, revisions.resolve_all)
+        request = experiment.requests[0]
+    else:
+        request = revisions.resolve_all(request)
+    return run(request, revisions, console, dry=given.dry_run, experiment=experiment)
+
+
+def _experiment(words: Sequence[str]) -> Experiment | None:
+    names = [word.removeprefix(WORD) for word in words if word.startswith(WORD)]
+    if not names:
+        return None
+    return load_experiment(names[-1], [word for word in words if not word.startswith(WORD)])

@@ -63,8 +63,13 @@ def _check_whisper(model: Model, group: int) -> None:
 
 
 def _check_kquant(model: Model, _group: int) -> None:
-    if model["width"] % _BLOCK:
-        _refuse("width", model["width"], f"must be a multiple of {_BLOCK}, the weights of a block")
+    parts = {f"parts.{name}.": part for name, part in model.get("parts", {}).items()}
+    for prefix, part in (parts or {"": model}).items():
+        if part["width"] % _BLOCK:
+            why = f"must be a multiple of {_BLOCK}, the weights of a block"
+            _refuse(f"{prefix}width", part["width"], why)
+    if model["adapter_rows"] == 1:
+        _refuse("adapter_rows", 1, "must be 0 or, as it is a symbol, 2 or more")
     if model["equal_groups"] not in _EQUAL_GROUPS:
         _refuse("equal_groups", model["equal_groups"], "must be 1, 2, 4 or 8")
 

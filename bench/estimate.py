@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from bench.needs import kquant_weights
 from bench.plan import Job, Plan, digest
 
 # Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that
@@ -18,6 +19,8 @@ _START_S = 6.0
 # Seconds per execution of a program from elsewhere, and GB of its file: XNNPACK's 1.4 for the
 # encoder of Whisper tiny in fp32.
 _EXECUTE_GIVEN = 1.4
+# Seconds of one process of a user's model, of which nothing is known before it was measured once.
+_SCRIPT_S = 20.0
 # Seconds of a k-quant export: fixed + per million weights; older revisions repack them four times.
 _EXPORT_KQUANT = (9.0, 0.015)
 
@@ -58,10 +61,13 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
         return _START_S + executions * _EXECUTE_GIVEN * job.program.size / 1e9
     model = job.request["model"]
     backend = job.cells[0].backend
-    if model["family"] == "kquant":
-        width, rows = int(model["width"]), int(model["vocab"])
-        weights = width * (rows + width * int(model["layers"]))
+    if model["family"] == "gguf":
+        weights = sum(int(each["rows"]) * int(each["columns"]) for each in model["tensors"])
         return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * weights / 1e6
+    if model["family"] == "script":
+        return _SCRIPT_S
+    if model["family"] == "kquant":
+        return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * kquant_weights(model) / 1e6
     if job.kind == "export":
         fixed, per_block = _EXPORT[backend]
         blocks = int(model["n_audio_layer"]) + int(model["n_text_layer"])

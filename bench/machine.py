@@ -20,7 +20,7 @@ def describe() -> dict[str, Any]:
         "architecture": platform.machine(),
         "processor": _processor(),
         "cores": usable_cores(),
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": memory_bytes(),
         "python": platform.python_version(),
         "transparent_hugepage": _read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -30,12 +30,17 @@ def describe() -> dict[str, Any]:
 
 def label() -> str:
     """Return one line for the `machine` column, the same for equal machines."""
-    memory = round(psutil.virtual_memory().total / 2**30)
+    memory = round(memory_bytes() / 2**30)
     processor = " ".join(_processor().replace("(R)", "").replace("(TM)", "").split())
     return (
         f"{platform.system()} {platform.machine()}, {processor}, "
         f"{usable_cores()} cores, {memory} GiB"
     )
+
+
+def memory_bytes() -> int:
+    """Return the size of the memory."""
+    return int(psutil.virtual_memory().total)
 
 
 def usable_cores() -> int:

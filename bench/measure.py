@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from bench.config import Limits
 from bench.disk import writing
+from bench.request import Limits
 from bench.values import format_mb, format_seconds
 from bench.watch import EndedBy, Watch, oom_kills
 

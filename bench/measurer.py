@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench import machine
-from bench.config import Limits
 from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
 from bench.environment.native import NoRunnerError, native_runner
@@ -21,6 +20,7 @@ from bench.measure import WORKER_ROOT, Outcome, run_worker
 from bench.plan import Job, as_export
 from bench.programs import Program, ProgramStore, program_key
 from bench.pte import changed
+from bench.request import Limits
 from bench.results.record import RunFolder
 
 # glibc reads these at start; one that leaks in from the user's shell would be a different metric.
@@ -35,6 +35,10 @@ _SLOWER, _LARGER = 10, 2
 _ENVIRONMENT = ("rung", "why", "torch", "build_key", "packages_hash")
 _EXPORTER = ("rung", "why", "build_key")
 _OUTCOME = ("status", "reason", "events", "rusage_peak_bytes", "sampled_peak_bytes", "log_tail")
+
+
+# Up to this size of the program, comparing takes a few seconds beside an export of tens.
+_CHEAP_BYTES = 256_000_000
 
 
 class Environments(Protocol):
@@ -99,6 +103,8 @@ class Measurer:
     programs: ProgramStore
     limits: Limits
     progress: Progress
+    check: str = "off"
+    """Whether each program is compared with its model: on, off, or auto (where that is cheap)."""
     broken: dict[str, str] = field(default_factory=dict)
     """Why a program can't be had, by export key: tried once per run, not once per method."""
 
@@ -135,7 +141,8 @@ class Measurer:
                 runner = _bare_runner(job, environment)
             except NoRunnerError as error:
                 return record | {"status": "unsupported", "reason": str(error)}
-            outcome = self._start(job, environment, program.path, runner)
+            told = {**runner, **_fed(job, program)}
+            outcome = self._start(job, environment, program.path, told)
         record |= _told(outcome, _OUTCOME)
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
@@ -161,7 +168,7 @@ class Measurer:
         if job.kind == "export":
             scratch = self.programs.incoming()
             try:
-                return self._start(watched, exporter, scratch, limits=limits)
+                return self._start(watched, exporter, scratch, {"source": job.source}, limits)
             finally:
                 scratch.unlink(missing_ok=True)
         try:
@@ -169,7 +176,7 @@ class Measurer:
         except _NoProgramError as error:
             raise BuildError(f"no program to run: {error}") from error
         environment = self._environment(job.revision, "run")
-        return self._start(watched, environment, program.path, limits=limits)
+        return self._start(watched, environment, program.path, _fed(job, program), limits)
 
     def _begun(self, job: Job) -> dict[str, Any]:
         return {
@@ -227,10 +234,14 @@ class Measurer:
     def _export(self, job: Job, environment: Environment) -> tuple[Outcome, Program | None]:
         pte = self.programs.incoming()
         try:
-            outcome = self._start(job, environment, pte)
+            outcome = self._start(job, environment, pte, {"source": job.source})
             if outcome.status == "ok":
                 info = next(e for e in reversed(outcome.events) if e["event"] == "result")
                 info = {**info, "trace": [e for e in outcome.events if e["event"] == "trace"]}
+                info["check"] = self._check(job, environment, pte, info)
+                if wrong := info["check"].get("wrong"):
+                    self.broken[job.export_key] = f"failed: {wrong}"
+                    return replace(outcome, status="failed", reason=wrong), None
                 key = self._program_key(job, environment)
                 return outcome, self.programs.keep(key, pte, info)
             self.broken[job.export_key] = f"{outcome.status}: {outcome.reason}"
@@ -238,15 +249,40 @@ class Measurer:
         finally:
             pte.unlink(missing_ok=True)
 
+    def _check(
+        self, job: Job, environment: Environment, program: Path, info: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Compare a program with its model; say how far it is off, why it is wrong, or neither."""
+        cheap = job.request["backend"]["name"] == "xnnpack" and info["pte_bytes"] <= _CHEAP_BYTES
+        if self.check == "off" or (self.check == "auto" and not cheap):
+            return {}
+        self.progress.say(f"comparing the program with its model: {job.label}")
+        check = replace(job, request={**job.request, "task": "check"})
+        told = {"source": job.source, "inputs": info.get("inputs")}
+        outcome = self._start(check, environment, program, told)
+        if outcome.status == "ok":
+            result = next(e for e in outcome.events if e["event"] == "result")
+            return {"errors": result["errors"], "seconds": outcome.wall_s}
+        error = next((e for e in outcome.events if e["event"] == "error"), {})
+        wrong = error.get("kind") in ("output", "program")
+        return {"wrong" if wrong else "note": outcome.reason, "seconds": outcome.wall_s}
+
     def _start(
         self,
         job: Job,
         environment: Environment,
         program: Path,
-        more: Mapping[str, str] | None = None,
+        told: Mapping[str, Any],
         limits: Limits | None = None,
     ) -> Outcome:
         """Run the worker of a job, within the person's limits if no others are given.
+
+        Args:
+            job: the measurement.
+            environment: to run it in.
+            program: where the program is, or is to be.
+            told: what the worker is told besides its request.
+            limits: after which it is ended; None for the person's.
 
         Raises:
             DiskError: if it failed because a disk was full: that is no finding about its cells.
@@ -260,7 +296,7 @@ class Measurer:
         try:
             outcome = run_worker(
                 environment.python,
-                {**job.request, "program": str(program), **(more or {})},
+                {**job.request, **told, "program": str(program)},
                 env=env | _ALLOCATOR[job.cells[0].allocator],
                 folder=scratch,
                 limits=limits or self.limits,
@@ -294,6 +330,12 @@ class Measurer:
 def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]:
     """Return some fields of what a record is about, under their own names."""
     return {name: getattr(about, name) for name in fields}
+
+
+def _fed(job: Job, program: Program) -> dict[str, Any]:
+    """Return what a run is told of its inputs, where only the export knew them."""
+    fed = program.info.get("inputs", {}).get(job.request["method"])
+    return {"inputs": fed} if fed else {}
 
 
 def _bare_runner(job: Job, environment: Environment) -> dict[str, str]:

@@ -14,7 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from bench.command import Parser, run_command
-from bench.config import default_commit, host, load
+from bench.compose import default_commit, host
+from bench.config import load
 from bench.environment import GitTree, OverlayRecipe, Store, recipe_for
 from bench.errors import EtPeakError, Exit, RequestError, choices
 from bench.measurer import Measurer, Unwatched

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from bench.config import Choice, Request
 from bench.fit import ABOUT, misfit
 from bench.pte import EXPORTER, ProgramFile
+from bench.request import Choice, Request
 
 Kind = Literal["export", "run"]
 
@@ -61,6 +61,8 @@ class Job:
     export_key: str
     """Names the program: equal keys are one ``.pte``, whoever runs it."""
     request: Mapping[str, Any]
+    source: str | None = None
+    """Where the model's file is; its content, not its place, is in the request."""
     program: ProgramFile | None = None
     """The program of a run where it is from elsewhere: nothing is exported then."""
     unsupported: str | None = None
@@ -122,7 +124,8 @@ def make_plan(request: Request, host: str) -> Plan:
     """Lay out a request's jobs for a host such as ``linux-x86_64``.
 
     Order: program by program (exporter, model, precision, backend), each exported first, then
-    run by each runtime. Repeats of one job stand side by side, never in one process.
+    run by each runtime. The whole is repeated, not each job: what is compared is measured in
+    turn, so that a machine that slows down in the meantime slows all of it down.
     """
     jobs = [job for choice in request.choices for job in _given_jobs(request, choice)]
     exported = [choice for choice in request.choices if choice.given is None]
@@ -135,7 +138,8 @@ def make_plan(request: Request, host: str) -> Plan:
         for runtime, method, samples in product(runtimes, runs, lengths):
             jobs.extend(_run_jobs(request, choice, exporter, runtime, method, samples, host))
     # An export is the same whatever is to run it: once, where runners are swept.
-    return Plan(tuple({job.key: job for job in jobs}.values()))
+    once = {job.key: job for job in jobs}.values()
+    return Plan(tuple(sorted(once, key=lambda job: job.repeat)))
 
 
 def recipe_of(choice: Choice) -> Mapping[str, Any] | None:
@@ -152,6 +156,9 @@ def _export_request(request: Request, choice: Choice) -> dict[str, Any]:
         "backend": {"name": choice.backend["name"]},
         "seed": request.seed,
     }
+    # Only where they are not as usual: no other cell is another for them.
+    content |= {} if request.steps else {"steps": False}
+    content |= {"memprofile": True} if request.memprofile else {}
     if "samples" in choice.model:  # a waveform to encode, and with it a cache to decode into
         content |= {"samples": choice.model["samples"]["max"], "max_tokens": request.max_tokens}
     return content
@@ -167,6 +174,7 @@ def _export_jobs(request: Request, choice: Choice, exporter: str) -> Iterator[Jo
             repeat,
             digest([exporter, request.allocator, content]),
             content,
+            _source(choice),
             unsupported=_no_recipe(choice),
         )
 
@@ -203,6 +211,7 @@ def _run_jobs(
             repeat,
             digest([exporter, request.allocator, export]),
             content,
+            _source(choice),
             unsupported=_no_recipe(choice) or _cannot_run(choice, host),
         )
 
@@ -229,7 +238,7 @@ def _given_jobs(request: Request, choice: Choice) -> Iterator[Job]:
         )
         cannot = inputs if isinstance(inputs, str) else None
         for repeat in range(request.repeats):
-            yield Job("run", cells, repeat, program.sha256, content, program, cannot)
+            yield Job("run", cells, repeat, program.sha256, content, None, program, cannot)
 
 
 def _cell(
@@ -280,7 +289,11 @@ def as_export(job: Job) -> Job:
             "key": digest([content, None, cell.exporter, None, cell.allocator, ""]),
         }
     )
-    return Job("export", (as_export,), 0, job.export_key, content)
+    return Job("export", (as_export,), 0, job.export_key, content, job.source)
+
+
+def _source(choice: Choice) -> str | None:
+    return str(choice.source) if choice.source else None
 
 
 def _no_recipe(choice: Choice) -> str | None:

@@ -14,15 +14,19 @@ from rich.console import Console
 
 from bench import machine
 from bench.command import resumable
-from bench.config import Request, composed, host, load
+from bench.compose import host
+from bench.config import load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
+from bench.experiment import WORD, Experiment, sentence
 from bench.measurer import Measurer
+from bench.needs import refuse_too_large
 from bench.plan import Plan, make_plan
 from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
 from bench.report.table import legend, narrowed, rich_table, summarise
+from bench.request import Request, composed
 from bench.results.record import RunFolder, list_runs
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame
@@ -31,8 +35,17 @@ from bench.run import Runner
 from bench.values import format_seconds
 
 
-def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) -> int:
+def run(
+    request: Request,
+    revisions: Revisions,
+    console: Console,
+    *,
+    dry: bool,
+    experiment: Experiment | None = None,
+) -> int:
     """Measure what is asked for, or with ``dry`` only show the plan; return the exit code.
+
+    Of an experiment, both arms are measured, and its sentence ends it.
 
     Raises:
         RequestError: if the run to resume does not exist, or is at work.
@@ -42,7 +55,8 @@ def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) 
     if request.resume:
         folder = RunFolder.find(request.out, request.resume)
         request = revisions.resolve_all(_resumed(request, folder))
-    plan = make_plan(request, host())
+    plan = experiment.plan(host()) if experiment else make_plan(request, host())
+    plan = refuse_too_large(plan, machine.memory_bytes())
     if folder and folder.read("cells") != [cell.key for cell in plan.cells]:
         raise RequestError(
             f"run {folder.id}: its request no longer means the cells it was begun with "
@@ -53,7 +67,7 @@ def run(request: Request, revisions: Revisions, console: Console, *, dry: bool) 
         done = {record["job_key"] for record in folder.records()} if folder else set()
         preview(console, plan.without(done), known, revisions)
         return Exit.OK
-    return _measure(request, plan, known, revisions, folder, console)
+    return _measure(request, plan, known, revisions, folder, console, experiment)
 
 
 def _measure(
@@ -63,6 +77,7 @@ def _measure(
     revisions: Revisions,
     folder: RunFolder | None,
     console: Console,
+    experiment: Experiment | None,
 ) -> int:
     resuming = folder is not None
     folder = folder or RunFolder.create(request.out)
@@ -85,14 +100,22 @@ def _measure(
         revisions.say = progress.say
         programs = revisions.programs()
         programs.prune()
-        measurer = Measurer(folder, revisions, programs, request.limits, progress)
+        measurer = Measurer(
+            folder, revisions, programs, request.limits, progress, check=request.check
+        )
         runner = Runner(plan, folder, measurer, progress, known)
         try:
             with progress.shown():
                 records = runner.run()
         except (KeyboardInterrupt, DiskError) as end:
             return resumable(end, f"nox -s bench -- resume={folder.id}{_elsewhere(request)}")
-    return _show(records, folder, console)
+    code = _show(records, folder, console)
+    if experiment:
+        rows = [row for record in records for row in measurement_rows(record)]
+        answer = sentence(experiment, rows)
+        folder.write("answer.txt", f"{answer}\n")
+        console.print(f"\n{answer}", markup=False, highlight=False, soft_wrap=True)
+    return code
 
 
 def _begin(request: Request, plan: Plan, folder: RunFolder) -> None:
@@ -110,7 +133,10 @@ def _resumed(request: Request, folder: RunFolder) -> Request:
     extra = [word for word in request.overrides if not word.startswith("out=")]
     if extra:
         raise RequestError(f"resume: goes with nothing else but out= (given: {extra[0]!r})")
-    return load(folder.read("overrides"))
+    words = folder.read("overrides")
+    if words and words[0].startswith(WORD):
+        raise RequestError(f"run {folder.id}: an experiment is begun anew ({words[0]})")
+    return load(words)
 
 
 def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) -> int:

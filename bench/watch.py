@@ -14,7 +14,7 @@ from typing import Literal
 
 import psutil
 
-from bench.config import Limits
+from bench.request import Limits
 
 EndedBy = Literal["timeout", "memory", "group", "oom", None]
 """Which limit ended a worker: ``memory`` is its own RSS, ``group`` that of its processes' sum."""
@@ -72,8 +72,7 @@ class Watch:
             if rss > cap:
                 return "memory"
             before, self._others = self._others, dict(others_rss(self._process.pid))
-            # Between vfork and exec a child shows its parent's memory as its own, for a moment:
-            # what it has is what it had at the last sample, too.
+            # What a child has it has at two samples; see also `_borrowed`.
             if rss + sum(min(now, before.get(pid, 0)) for pid, now in self._others.items()) > cap:
                 return "group"
         late = time.monotonic() - self._began > self._limits.timeout_s
@@ -110,8 +109,23 @@ def others_rss(leader: int) -> Iterator[tuple[int, int]]:
     """
     for pid in psutil.pids():
         with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):
-            if pid != leader and os.getpgid(pid) == leader:
+            if pid != leader and os.getpgid(pid) == leader and not _borrowed(pid):
                 yield pid, psutil.Process(pid).memory_info().rss
+
+
+def _borrowed(pid: int) -> bool:
+    """Tell whether a process has no memory of its own yet: between vfork and exec.
+
+    It runs in its parent's then, and shows the same sizes to the page, which is how it is told
+    apart (proc(5), statm). A parent of several threads may grow between two looks: hence two.
+    """
+    with contextlib.suppress(OSError):
+        parent = psutil.Process(pid).ppid()
+        for _look in range(2):
+            sizes = [Path(f"/proc/{who}/statm").read_bytes() for who in (pid, parent)]
+            if sizes[0] == sizes[1]:
+                return True
+    return False
 
 
 def oom_kills() -> int:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.config import Request
 from bench.environment import releases
+from bench.request import Request
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bench.errors import RequestError, choices
@@ -118,18 +118,35 @@ _METRICS = (
     ),
 )
 METRICS = {metric.name: metric for metric in _METRICS}
+_MODEL_METHOD = "encode"  # what is measured of it is measured of any method that a user names
 
 
-def metric_of(name: str) -> Metric:
+def metrics_of(methods: Sequence[str]) -> dict[str, Metric]:
+    """Return the metrics of a program of the user's with these methods, by name."""
+    ours = {name: metric for name, metric in METRICS.items() if metric.method == "export"}
+    runs = {name: metric for name, metric in METRICS.items() if metric.method == _MODEL_METHOD}
+    for method in methods:
+        for name, metric in runs.items():
+            own = name.replace(_MODEL_METHOD, method, 1)
+            meaning = metric.meaning.replace(_MODEL_METHOD, method)
+            ours[own] = replace(metric, name=own, method=method, meaning=meaning)
+    return ours
+
+
+def metric_of(name: str, metrics: Mapping[str, Metric] = METRICS) -> Metric:
     """Return the metric of a name such as ``encode_peak`` or ``export_peak.lower``.
+
+    Args:
+        name: as typed.
+        metrics: those there are; see :func:`metrics_of` for a program of the user's.
 
     Raises:
         RequestError: if there is none of that name.
     """
     root, dot, part = name.partition(".")
-    if root not in METRICS:
-        raise choices("metric", name, list(METRICS))
-    metric = METRICS[root]
+    if root not in metrics:
+        raise choices("metric", name, list(metrics))
+    metric = metrics[root]
     if not dot:
         return metric
     parts = parts_of(metric)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench.config import default_commit, host
+from bench.compose import default_commit, host
 from bench.environment import Store
 from bench.errors import Exit, RequestError
 from bench.measurer import Measurer, Unwatched

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from bench.config import Request
 from bench.errors import EtPeakError
 from bench.measure import Outcome
 from bench.measurer import Measurer
 from bench.plan import Job, as_export, make_plan
+from bench.request import Request
 from bench.results.rows import delegation
 
 

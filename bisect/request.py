@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect.finding import Settings
-from bisect.metrics import Metric, metric_of, watched_until
+from bisect.metrics import METRICS, Metric, metric_of, metrics_of, watched_until
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +11,11 @@ from typing import Any, cast
 
 from omegaconf import OmegaConf
 
-from bench.config import CONF, Request, compose_one, load, without_nulls
+from bench.compose import CONF, compose_one
+from bench.config import load, without_nulls
 from bench.errors import RequestError, choices
+from bench.request import Request
+from bench.script import read_script
 from bench.values import parse_int
 
 DIRECTIONS = ("increase", "decrease", "any")
@@ -77,9 +80,9 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     Raises:
         RequestError: on anything wrong, in one line that names the valid choices.
     """
-    chosen = metric_of(metric)
-    defaults = _defaults(chosen, conf)
     own, cell = _split(without_nulls(words, compose_one([], conf)))
+    chosen = metric_of(metric, _metrics(cell))
+    defaults = _defaults(chosen, conf)
     if ("good" in own) != ("bad" in own):
         missing = "bad" if "good" in own else "good"
         raise RequestError(f"{missing}: give both good= and bad=, or neither (all releases)")
@@ -124,8 +127,22 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
 
 def _defaults(metric: Metric, conf: Path) -> Mapping[str, Any]:
     root = metric.name.partition(".")[0]
-    found = OmegaConf.to_container(OmegaConf.load(conf / "bisect" / f"{root}.yaml"))
-    return cast(Mapping[str, Any], found)
+    if root in METRICS:
+        return _file(root, conf)
+    what = root.rpartition("_")[2]  # peak or time, of a method that the user named
+    found = _file(f"encode_{what}", conf)
+    return {**found, "bench": {**found["bench"], "method": metric.method}}
+
+
+def _file(name: str, conf: Path) -> dict[str, Any]:
+    found = OmegaConf.to_container(OmegaConf.load(conf / "bisect" / f"{name}.yaml"))
+    return cast(dict[str, Any], found)
+
+
+def _metrics(cell: Sequence[str]) -> Mapping[str, Metric]:
+    """Return the metrics there are: those of the user's script, where the cell names one."""
+    script = next((word.partition("=")[2] for word in cell if word.startswith("script=")), None)
+    return metrics_of(read_script(script).methods) if script else METRICS
 
 
 def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -141,7 +158,7 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             raise RequestError("resume: goes first and alone: python -m bisect resume=ID")
         if key == "out":
             raise RequestError("out: not of a bisection; ET_PEAK_RESULTS moves where they are kept")
-        if key in ("repo", "nightly_index"):
+        if key in ("repo", "nightly_index", "script", "gguf"):
             word = f"{key}={_absolute(value)}"
         if equals and key in OWN:
             if key in own:

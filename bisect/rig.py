@@ -18,10 +18,11 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.config import Request, default_commit, host
+from bench.compose import default_commit, host
 from bench.environment import releases
 from bench.errors import BuildError
 from bench.measurer import Measurer
+from bench.request import Request
 from bench.results.record import RunFolder
 from bench.revision import Revisions
 

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.config import Request
 from bench.repository import Repository
+from bench.request import Request
 from bench.revision.relevance import files_read, relevant
 
 _BUILT = ("nightly", "source")

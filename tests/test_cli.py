@@ -92,7 +92,8 @@ def test_dry_run_names_cells_environments_and_an_estimate(tmp_path: Path) -> Non
 
 
 def test_help_lists_every_choice(tmp_path: Path) -> None:
-    from bench.config import GROUPS, VALUES, group_choices
+    from bench.compose import GROUPS, group_choices
+    from bench.config import VALUES
 
     text = bench(tmp_path, "--help").stdout
     for name in (

@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.config import VALUES, compose_one, composed, default_commit, host_backend, load
+from bench.compose import compose_one, default_commit, host_backend
+from bench.config import VALUES, load
 from bench.environment import normalise_release, releases
 from bench.errors import RequestError
+from bench.request import composed
 
 
 def test_defaults_are_the_readme_run() -> None:

@@ -2,11 +2,15 @@
 
 import pytest
 
-from bench.config import group_choices, load
+from bench import own
+from bench.compose import group_choices
+from bench.config import load
 from bench.errors import RequestError
 
+OURS = [name for name in group_choices("model") if name not in own.NAMES]  # not of a user's file
 
-@pytest.mark.parametrize("model", group_choices("model"))
+
+@pytest.mark.parametrize("model", OURS)
 def test_every_model_of_ours_goes_together(model: str) -> None:
     load([f"model={model}"])
 
@@ -28,6 +32,11 @@ def test_every_model_of_ours_goes_together(model: str) -> None:
         ("model.n_text_ctx=64", "max_tokens: 128 is out of range (2 to 64)"),
         ("max_tokens=449", "max_tokens: 449 is out of range (2 to 448)"),
         ("model=kquant model.width=1000", "model.width: 1000 must be a multiple of 256"),
+        (
+            "model=kquant-parts model.parts.draft.width=1000",
+            "model.parts.draft.width: 1000 must be a multiple of 256",
+        ),
+        ("model=kquant model.adapter_rows=1", "model.adapter_rows: 1 must be 0 or"),
         ("model=kquant model.equal_groups=3", "model.equal_groups: 3 must be 1, 2, 4 or 8"),
     ],
 )

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.config import Limits
 from bench.disk import DiskError
 from bench.measure import Outcome, judge, parse_lines, run_worker
+from bench.request import Limits
 from bench.watch import oom_kills
 
 ROOMY = Limits(30, None)
@@ -206,7 +206,7 @@ def test_no_worker_outlives_a_killed_controller(tmp_path: Path) -> None:
 import os, sys
 from pathlib import Path
 sys.path[:0] = [{str(root)!r}]
-from bench.config import Limits
+from bench.request import Limits
 from bench.measure import run_worker
 run_worker(Path(sys.executable), {{"task": "sleep"}}, env=dict(os.environ),
            folder=Path({str(tmp_path)!r}), limits=Limits(60, None),

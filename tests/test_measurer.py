@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.config import Limits, load
+from bench.config import load
 from bench.disk import DiskError
 from bench.measurer import Measurer
 from bench.plan import Job, make_plan
 from bench.programs import ProgramStore
+from bench.request import Limits
 from bench.results.record import RunFolder
 from tests.disks import files_of_at_most, small_disk
 from tests.workers import Silent, Workers

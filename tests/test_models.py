@@ -40,6 +40,7 @@ def test_the_worker_is_told_the_sizes_and_the_format_and_nothing_of_whisper() ->
         "vocab": 32000,
         "max_sequence": 2048,
         "equal_groups": 1,
+        "adapter_rows": 0,
         "emit_direct_gguf": False,
     }
     assert job.request["precision"]["weights"] == "q5_k"

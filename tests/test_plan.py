@@ -99,3 +99,12 @@ def test_a_program_is_exported_once_whatever_runners_it_is_for() -> None:
     runs = [job for job in made.jobs if job.kind == "run"]
     assert {cell.runner for job in runs for cell in job.cells} == {"python", "native"}
     assert len({job.key for job in runs}) == len(runs) == 8
+
+
+def test_what_is_compared_is_repeated_in_turn() -> None:
+    request = load(["model=tiny", "precision=fp32", "commit=v1.4.1,v1.5.1", "repeats=2"])
+    jobs = make_plan(request, "linux-x86_64").jobs
+    exports = [(job.repeat, job.cells[0].exporter) for job in jobs if job.kind == "export"]
+    assert exports == [(0, "v1.4.1"), (0, "v1.5.1"), (1, "v1.4.1"), (1, "v1.5.1")]
+    first_run = next(n for n, job in enumerate(jobs) if job.kind == "run")
+    assert jobs[first_run].export_key in {job.export_key for job in jobs[:first_run]}

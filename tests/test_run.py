@@ -6,11 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bench.config import Limits, load
+from bench.config import load
 from bench.disk import DiskError
 from bench.measurer import Measurer
 from bench.plan import Plan, make_plan
 from bench.programs import ProgramStore
+from bench.request import Limits
 from bench.results.record import RunFolder
 from bench.results.tables import read_csv
 from bench.run import Runner

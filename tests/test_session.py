@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from bench import session
-from bench.config import Request, load
+from bench.config import load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.programs import ProgramStore
+from bench.request import Request
 from bench.results.record import RunFolder, list_runs
 from tests.disks import files_of_at_most
 from tests.workers import Workers

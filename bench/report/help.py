@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bench.config import GROUPS, compose_one, group_choices
+from bench.compose import GROUPS, compose_one, group_choices
 
 _HEAD = """\
 Measure a matrix of ExecuTorch exports and executions, each in a fresh process.
@@ -14,6 +14,8 @@ Measure a matrix of ExecuTorch exports and executions, each in a fresh process.
     nox -s bench -- model=tiny,base precision=fp32,int8 commit=v1.4.1,v1.5.1
     nox -s bench -- backend=mlx method=export precision=bf16,int8
     nox -s bench -- pte=whisper_small.pte runtime=v1.4.1,v1.5.1
+    nox -s bench -- model=script script=my_model.py backend=xnnpack
+    nox -s bench -- +experiment=symbolic_dim repo=~/src/executorch
     nox -s bench -- resume=latest
 
 Flags: --help, --dry-run (the cells, their order, the environments, an estimate),
@@ -37,6 +39,7 @@ def text(conf: Path) -> str:
     for line in (conf / "config.yaml").read_text().splitlines():
         if match := pattern.match(line):
             name, default, meaning = match.groups()
-            shown = "" if default == "null" else f"  [{default.strip('[]').replace(', ', ',')}]"
+            bare = default.strip('[]"').replace(", ", ",")
+            shown = "" if default == "null" else f"  [{bare}]"
             lines.append(f"  {name:<11} {meaning}{shown}")
     return "\n".join([*lines, "", _TAIL])

@@ -37,7 +37,8 @@ class Summary:
         header: titles of the columns; memory and file sizes are MB (10^6 bytes).
         lines: the cells of each line, as text.
         constant: the axes on which all lines agree, such as ``{"exporter": "v1.4.1"}``.
-        reasons: one line per status that is not ok, naming the cells it holds for.
+        reasons: one line per status that is not ok, and per note on a program, naming the cells
+            it holds for.
 
     """
 
@@ -68,7 +69,9 @@ def summarise(table: pd.DataFrame) -> Summary:
     for cell in _cells(ordered, axes):
         axis_texts = [cell.text(axis) for axis in axes]
         lines.append((*axis_texts, *(_COLUMNS[name](cell) for name in columns)))
-    return Summary((*axes, *columns), tuple(lines), constant, tuple(_reasons(ordered)))
+    return Summary(
+        (*axes, *columns), tuple(lines), constant, (*_reasons(ordered), *_notes(ordered))
+    )
 
 
 def without_empty(summary: Summary) -> Summary:
@@ -276,6 +279,15 @@ def _reasons(table: pd.DataFrame) -> list[str]:
         )
         lines.append(f"{status}: {reason}  [{', '.join(names)}]")
     return lines
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
+    noted = table[table["notes"].fillna("") != ""]
+    lines: dict[str, dict[str, None]] = {}
+    for row in noted.itertuples():
+        for note in str(row.notes).split("; "):
+            lines.setdefault(note, {})[f"{row.model} {row.precision} {row.backend}"] = None
+    return [f"note: {note}  [{', '.join(names)}]" for note, names in lines.items()]
 
 
 def _text(value: Any) -> str:

@@ -16,7 +16,7 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     result = _last(events, "result") or {}
     baseline = _last(events, "baseline") or {}
     marks = {event["iterations"]: event for event in events if event["event"] == "mark"}
-    program = record.get("program") or {}
+    program = record.get("program") or (result if "methods" in result else {})
     rows = []
     for cell in record["cells"]:
         row = {key: cell.get(key) for key in _CELL_COLUMNS}
@@ -29,6 +29,8 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
         if cell["iterations"] is None:
             row |= _export_values(events, result)
             row |= delegation(program, None)
+            row |= _guards(program)
+            row["total_s"] = result.get("total_s", row["total_s"])  # without the guards
         else:
             mark = marks.get(cell["iterations"])
             row |= _mark_values(mark) if mark else {"peak_bytes": _peak(events)}
@@ -47,16 +49,26 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one row per phase that the process went through."""
+    """Return one row per phase that the process went through, each followed by its steps.
+
+    A step's row is named ``phase/step`` and sums up all of its calls; those of MLX's own profile
+    are named ``memprofile/...`` and are of physical footprint.
+    """
     cell = record["cells"][-1]
     base = {key: cell[key] for key in ("model", "precision", "backend", "method")}
     base |= {key: cell[key] for key in ("exporter", "runtime")}
     base |= {"cell_key": cell["key"], "repeat": record["repeat"]}
-    return [
-        {**base, "phase": e["name"]} | {k: e[k] for k in ("seconds", "rss_bytes", "peak_bytes")}
-        for e in record["events"]
-        if e["event"] == "phase"
-    ]
+    rows = []
+    for event in record["events"]:
+        if event["event"] == "phase":
+            rows.append({**base, "phase": event["name"]} | _picked(event, _PHASE_COLUMNS))
+        elif event["event"] == "step":
+            name = f"{event['phase']}/{event['name']}"
+            rows.append({**base, "phase": name} | _picked(event, _STEP_COLUMNS))
+        elif event["event"] == "memprofile":
+            name = f"memprofile/{event['name']}"
+            rows.append({**base, "phase": name} | _picked(event, _PROFILE_COLUMNS))
+    return rows
 
 
 def crosscheck(record: Mapping[str, Any], peak: int | None) -> str:
@@ -70,6 +82,10 @@ def crosscheck(record: Mapping[str, Any], peak: int | None) -> str:
         if outside and peak and outside > peak * (1 + _TOLERANCE):
             return f"{name.removesuffix('_peak_bytes')} saw {outside} bytes"
     return "ok"
+
+
+def _picked(event: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: event[name] for name in names}
 
 
 def _last(events: list[dict[str, Any]], name: str) -> dict[str, Any] | None:
@@ -114,6 +130,19 @@ def _export_values(events: list[dict[str, Any]], result: Mapping[str, Any]) -> d
     }
 
 
+def _guards(program: Mapping[str, Any]) -> dict[str, Any]:
+    found = program.get("program") or {}
+    check = program.get("check") or {}
+    errors = check.get("errors", {}).values()
+    why = [f"not compared with the model: {check['note']}"] if "note" in check else []
+    return {
+        "check_error": f"{max(errors):.1e}" if errors else "",
+        "constant_bytes": found.get("constant_bytes"),
+        "duplicate_bytes": found.get("duplicate_bytes"),
+        "notes": "; ".join([*found.get("notes", []), *why]),
+    }
+
+
 def _mark_values(mark: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "peak_bytes": mark["peak_bytes"],
@@ -145,6 +174,9 @@ def delegation(program: Mapping[str, Any], method: str | None) -> dict[str, Any]
     return row
 
 
+_PHASE_COLUMNS = ("seconds", "rss_bytes", "peak_bytes")
+_PROFILE_COLUMNS = (*_PHASE_COLUMNS, "raised_bytes")
+_STEP_COLUMNS = ("seconds", "peak_bytes", "calls", "raised_bytes")
 _CELL_COLUMNS = (
     *("model", "precision", "backend", "method", "iterations", "samples"),
     *("max_tokens", "seed", "runner", "exporter", "runtime", "allocator"),

@@ -59,7 +59,7 @@ MEASUREMENTS = (
     Column("peak_bytes", "Int64", "peak RSS since the baseline; at least that if over_memory"),
     Column("peak_delta_bytes", "Int64", "peak_bytes above baseline_bytes"),
     Column("steady_bytes", "Int64", "RSS after this many executions"),
-    Column("total_s", "float64", "seconds from start to end of the process"),
+    Column("total_s", "float64", "seconds from start to end of the process, inspections aside"),
     Column("exec_median_s", "float64", "median seconds of the executions so far"),
     Column("pte_bytes", "Int64", "size of the program file"),
     Column("pte_sha256", "string", "hash of the program file"),
@@ -68,6 +68,15 @@ MEASUREMENTS = (
     Column("delegated_nodes", "Int64", "graph nodes inside delegates"),
     Column("undelegated_nodes", "Int64", "operator calls outside delegates"),
     Column("undelegated_ops", "string", "those operators by name and count"),
+    Column("constant_bytes", "Int64", "weights and other constants in the program; for an export"),
+    Column("duplicate_bytes", "Int64", "of those, what is stored more than once"),
+    Column(
+        "check_error",
+        "string",
+        "largest error of the program's outputs, or of its weights where it can't run here, as a "
+        "share of the model's (root mean square); empty where they were not compared",
+    ),
+    Column("notes", "string", "what the program's inspection found that costs without being wrong"),
     Column("output_sha", "string", "hash of the first execution's outputs"),
     Column("crosscheck", "string", "ok, or how rusage or psutil contradict the peak"),
     Column("machine", "string", "system, processor, cores and memory"),
@@ -95,8 +104,14 @@ PHASES = (
     Column("exporter", "string", "revision that wrote the program"),
     Column("runtime", "string", "revision that ran the program; empty for an export"),
     Column("repeat", "Int64", "number of the fresh process, from 0"),
-    Column("phase", "string", "name of the phase"),
-    Column("seconds", "float64", "its duration"),
-    Column("rss_bytes", "Int64", "RSS at its end"),
+    Column("phase", "string", "name of the phase; phase/step for all calls of a step within it"),
+    Column(
+        "seconds", "float64", "its duration; for a step of all calls, other steps inside included"
+    ),
+    Column("rss_bytes", "Int64", "RSS at its end; empty for a step"),
     Column("peak_bytes", "Int64", "highest RSS during this phase alone (kernel high-water mark)"),
+    Column("calls", "Int64", "how often the step ran; empty for a phase"),
+    Column(
+        "raised_bytes", "Int64", "by how much the step's calls raised the process's peak so far"
+    ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.config import ORDER
+from bench.compose import ORDER
 from bench.errors import RequestError
 from bench.results.record import write_whole
 from bench.results.schema import MEASUREMENTS, PHASES, Column

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
 
-from bench.config import Origin
 from bench.environment import (
     Environment,
     GitTree,
@@ -38,6 +37,7 @@ from bench.ladder import (
     torch_to_hold,
 )
 from bench.repository import branch_point, is_ancestor, nightly_source
+from bench.request import Origin
 from bench.revision.model import Revision
 
 _FIRST = "executorch.exir"

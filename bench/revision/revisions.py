@@ -10,7 +10,6 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from bench.config import Origin, Request
 from bench.environment import (
     Environment,
     Store,
@@ -23,6 +22,7 @@ from bench.errors import BuildError, RequestError, choices
 from bench.ladder import Needs
 from bench.programs import ProgramStore
 from bench.repository import OFFICIAL, NotFoundError, Repository, check_name, open_repository
+from bench.request import Origin, Request
 from bench.revision.model import Revision
 from bench.revision.provider import Provider
 

@@ -1,4 +1,4 @@
-from bisect.metrics import METRICS, metric_of, parts_of, watched_until
+from bisect.metrics import METRICS, metric_of, metrics_of, parts_of, watched_until
 
 import pytest
 
@@ -74,3 +74,14 @@ def test_a_phase_is_watched_to_its_end() -> None:
 def test_refusals(name: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         metric_of(name)
+
+
+def test_a_users_methods_are_metrics_beside_those_of_the_export() -> None:
+    mine = metrics_of(["vocode"])
+    assert {"vocode_peak", "vocode_time", "export_peak", "pte_size"} <= set(mine)
+    assert not any("code_" in name for name in set(mine) - {"vocode_peak", "vocode_time"})
+    peak = metric_of("vocode_peak.first", mine)
+    assert (peak.method, peak.column, peak.unit) == ("vocode", "first_peak_bytes", "bytes")
+    assert "vocode only" in mine["vocode_peak"].meaning
+    with pytest.raises(RequestError, match="vocode_peak"):
+        metric_of("encode_peak", mine)

@@ -93,3 +93,13 @@ def test_what_is_written_down_means_the_same_tomorrow_and_elsewhere(
     assert (again.good, again.bad, again.words) == (pinned.good, pinned.bad, pinned.words)
     address = "https://example.org/executorch.git"
     assert load_bisect("export_peak", [f"repo={address}"]).bench.origin.repo == address
+
+
+def test_a_users_script_brings_its_own_metrics() -> None:
+    script = Path(__file__).resolve().parents[2] / "examples" / "vocoder.py"
+    words = ["model=script", f"script={script}", "good=v1.0.1", "bad=v1.2.0"]
+    request = load_bisect("vocode_peak", words)
+    assert request.bench.methods == ("vocode",)
+    assert request.settings.floor > 0
+    with pytest.raises(RequestError, match="vocode_peak"):
+        load_bisect("encode_peak", words)

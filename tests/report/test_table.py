@@ -103,3 +103,15 @@ def test_brackets_are_text_and_no_markup() -> None:
 def test_machines_and_environments_are_not_repeats_of_each_other() -> None:
     rows = [row(**BASE, machine=m, build_key=b) for m, b in (("a", "1"), ("b", "1"), ("a", "2"))]
     assert len(summarise(frame(rows)).lines) == 3
+
+
+def test_a_note_is_said_once_with_all_it_holds_for() -> None:
+    rows = [
+        row(**BASE, notes="a: twice; b: not delegated"),
+        row(**BASE, notes="a: twice", repeat=1),
+    ]
+    rows.append(row(**BASE, model="base", cell_key="b", notes="a: twice"))
+    assert summarise(frame(rows)).reasons == (
+        "note: a: twice  [tiny fp32 xnnpack, base fp32 xnnpack]",
+        "note: b: not delegated  [tiny fp32 xnnpack]",
+    )

@@ -161,3 +161,47 @@ def test_phases() -> None:
         100,
         "k5",
     )
+
+
+def exported(**changes: Any) -> dict[str, Any]:
+    cell = {**CELL, "method": "export", "iterations": None, "runtime": None, "load_mode": ""}
+    found = {"constant_bytes": 80, "duplicate_bytes": 30, "notes": ["a: twice", "b: not delegated"]}
+    result = {"event": "result", "peak_bytes": 110, "total_s": 2.5, **PROGRAM, "program": found}
+    events = [*record()["events"][:2], result]
+    return record(cells=[cell], **{"events": events, "program": {**result}, **changes})
+
+
+def test_the_seconds_of_an_export_are_without_its_inspection() -> None:
+    (row,) = measurement_rows(exported())
+    assert row["total_s"] == 2.5
+    assert (row["constant_bytes"], row["duplicate_bytes"]) == (80, 30)
+    assert row["notes"] == "a: twice; b: not delegated"
+
+
+def test_a_refused_program_keeps_what_was_measured() -> None:
+    (row,) = measurement_rows(exported(program=None, status="failed", reason="lacks w"))
+    assert (row["status"], row["reason"]) == ("failed", "lacks w")
+    assert (row["peak_bytes"], row["pte_bytes"], row["delegates"]) == (110, 100, 3)
+
+
+def test_a_step_is_a_row_under_its_phase() -> None:
+    step = {"event": "step", "phase": "lower", "name": "repack", "calls": 24, "seconds": 5.5}
+    step |= {"peak_bytes": 99, "raised_bytes": 40}
+    phase, row = phase_rows(record(events=[*record()["events"], step]))
+    assert phase.get("calls") is None
+    assert row["phase"] == "lower/repack"
+    assert (row["calls"], row["seconds"], row["peak_bytes"], row["raised_bytes"]) == (
+        24,
+        5.5,
+        99,
+        40,
+    )
+
+
+def test_what_a_program_was_compared_with_is_a_column_or_a_note() -> None:
+    def row(check: dict[str, Any]) -> dict[str, Any]:
+        return measurement_rows(exported(program={**PROGRAM, "check": check}))[0]
+
+    assert row({"errors": {"encode": 2e-7, "decode": 4e-6}})["check_error"] == "4.0e-06"
+    assert row({})["check_error"] == ""
+    assert row({"note": "no runtime"})["notes"] == "not compared with the model: no runtime"

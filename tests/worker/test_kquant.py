@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from et_worker.models import kquant_blocks, load_family, set_switches
-from et_worker.models.kquant_blocks import LAYOUTS, fill_random, pack_scales, row_bytes
+from et_worker.models.kquant_blocks import LAYOUTS, dequantise, fill_random, pack_scales, row_bytes
 
 KINDS = sorted(LAYOUTS)
 ROWS, COLUMNS = 64, 1024
@@ -98,3 +98,10 @@ def test_a_switch_overrules_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_family_is_named() -> None:
     with pytest.raises(ValueError, match="known: whisper, kquant"):
         load_family("llama")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("equal", [1, 4])
+def test_our_dequantiser_is_llama_cpps(kind: str, equal: int) -> None:
+    raw = blocks(kind, equal_groups=equal)
+    assert np.allclose(dequantise(raw, kind), dequantised(raw, kind), rtol=1e-6, atol=1e-9)

@@ -60,13 +60,16 @@ def main(argv: list[str]) -> int:
             become_runner(request)
         elif request["task"] == "run":
             from et_worker.run import run_method as task
+        elif request["task"] == "check":
+            from et_worker.check import run_check as task
         else:
-            raise ValueError(f"unknown task {request['task']!r}; known: export, run")
+            raise ValueError(f"unknown task {request['task']!r}; known: export, run, check")
         task(request, events, phases)
         if watched:
             watched.report()
     except Exception as error:
-        traceback.print_exc()
+        if not getattr(error, "shown", False):
+            traceback.print_exc()
         kind, reason = describe(error, phases.current)
         events.emit("error", kind=kind, type=type(error).__name__, reason=reason)
         return 1

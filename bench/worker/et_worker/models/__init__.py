@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-FAMILIES = {"whisper": "et_worker.models.whisper", "kquant": "et_worker.models.kquant"}
+FAMILIES = {
+    "whisper": "et_worker.models.whisper",
+    "kquant": "et_worker.models.kquant",
+    "gguf": "et_worker.models.gguf",
+    "script": "et_worker.models.script",
+}
 
 # What a model's field says to ExecuTorch through the environment: read when it is imported.
 _SWITCHES = {"emit_direct_gguf": "ET_MLX_EMIT_DIRECT_GGUF"}
@@ -36,7 +41,10 @@ class Method:
 
 
 class Family(Protocol):
-    """What a family's module offers."""
+    """What a family's module offers.
+
+    ``prepare(request)`` too, where something is to be imported before the baseline.
+    """
 
     def build(self, request: Mapping[str, Any]) -> dict[str, Method]:
         """Return the methods by name, weights made from the request's seed.

@@ -47,40 +47,85 @@ class Stack(nn.Module):  # type: ignore[misc]
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Map i64 ``[1, T]`` to logits ``[1, T, vocab]`` in the compute type."""
+        return F.linear(self.hidden(tokens), self.embedding)
+
+    def hidden(self, tokens: Tensor) -> Tensor:
+        """Map i64 ``[1, T]`` to what the head gets, ``[1, T, width]``."""
         x = F.embedding(tokens, self.embedding)
         for norm, linear in zip(self.norms, self.linears, strict=True):
             x = x + linear(norm(x))
-        return F.linear(self.last_norm(x), self.embedding)
+        return self.last_norm(x)
+
+
+class Adapted(nn.Module):  # type: ignore[misc]
+    """A stack whose head is a weight given as an input, as an adapter is.
+
+    Its number of rows is symbolic: what a backend must answer about it, it must answer without
+    knowing the size, and without data to look at.
+    """
+
+    def __init__(self, stack: Stack, kind: str) -> None:
+        super().__init__()
+        self.stack = stack
+        self.kind = kind
+
+    def forward(self, tokens: Tensor, blocks: Tensor) -> Tensor:
+        """Map i64 ``[1, T]`` and uint8 ``[rows, row_bytes]`` to ``[1, T, rows]``."""
+        x = self.stack.hidden(tokens)
+        return F.linear(x, torch.ops.torchao.dequantize_gguf(blocks, self.kind, x.dtype))
 
 
 def build(request: Mapping[str, Any]) -> dict[str, Method]:
-    """Return ``forward``; see :class:`et_worker.models.Family`.
+    """Return ``forward``, or a method for each of ``parts``; see :class:`et_worker.models.Family`.
 
     ``request["model"]`` has ``layers``, ``width``, ``vocab``, ``max_sequence`` (the bound of the
-    dynamic length, in tokens) and ``equal_groups`` (see :func:`fill_random`).
+    dynamic length, in tokens), ``equal_groups`` (see :func:`fill_random`) and ``adapter_rows``
+    (the bound of an adapter's rows; 0: none). ``parts`` has layers, width and vocab by part.
     """
     model, kind = request["model"], request["precision"]["weights"]
     dtype = getattr(torch, request["precision"]["compute"])
     rng = np.random.default_rng(request["seed"])
+    parts = model.get("parts") or {"forward": model}
+    return {name: _method({**model, **part}, kind, dtype, rng) for name, part in parts.items()}
+
+
+def _method(
+    model: Mapping[str, Any], kind: str, dtype: torch.dtype, rng: np.random.Generator
+) -> Method:
     width = model["width"]
 
     def weight(rows: int) -> nn.Parameter:
         # The memory is torch's own, so that an exporter that lets go of a weight does free it.
         raw = torch.empty(rows, row_bytes(kind, width), dtype=torch.uint8)
         fill_random(raw.numpy(), kind, width**-0.5, rng, model["equal_groups"])
-        try:
-            tensor = ExportableGGUFTensor.from_raw(raw, kind, dtype)
-        except NotImplementedError as error:
-            raise UnsupportedError(f"this ExecuTorch has no {kind} weights: {error}") from error
-        return nn.Parameter(tensor, requires_grad=False)
+        return held(raw, kind, dtype)
 
     def linear() -> nn.Linear:
         layer = nn.Linear(width, width, bias=False, device="meta")
         layer.weight = weight(width)
         return layer
 
-    stack = Stack(weight(model["vocab"]), [linear() for _ in range(model["layers"])])
-    length = model["max_sequence"]
-    shapes = {"tokens": {1: torch.export.Dim("tokens", min=1, max=length)}} if length > 1 else None
-    example = torch.zeros(1, min(2, length), dtype=torch.int64)
-    return {"forward": Method(stack.eval().requires_grad_(False), (example,), shapes, kind)}
+    embedding, linears = weight(model["vocab"]), [linear() for _ in range(model["layers"])]
+    length, rows = model["max_sequence"], model["adapter_rows"]
+    shapes = {"tokens": {1: torch.export.Dim("tokens", min=1, max=length)} if length > 1 else None}
+    example: tuple[Tensor, ...] = (torch.zeros(1, min(2, length), dtype=torch.int64),)
+    stack: nn.Module = Stack(embedding, linears)
+    if rows:
+        stack = Adapted(stack, kind)
+        shapes["blocks"] = {0: torch.export.Dim("rows", min=2, max=rows)}
+        example += (torch.zeros(2, row_bytes(kind, width), dtype=torch.uint8),)
+    return Method(stack.eval().requires_grad_(requires_grad=False), example, shapes, kind)
+
+
+def held(raw: Tensor, kind: str, dtype: torch.dtype) -> nn.Parameter:
+    """Return a weight whose blocks ``raw``, uint8 ``[rows, row_bytes]``, are held as they are.
+
+    Raises:
+        UnsupportedError: this ExecuTorch does not have the format.
+
+    """
+    try:
+        tensor = ExportableGGUFTensor.from_raw(raw, kind, dtype)
+    except NotImplementedError as error:
+        raise UnsupportedError(f"this ExecuTorch has no {kind} weights: {error}") from error
+    return nn.Parameter(tensor, requires_grad=False)

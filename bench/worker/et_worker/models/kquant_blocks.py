@@ -124,3 +124,44 @@ def pack_scales(scales: Bytes, minima: Bytes) -> Bytes:
 def _half(values: npt.NDArray[Any]) -> Bytes:
     """``[n]`` numbers as the bytes of little-endian f16, ``[n, 2]``."""
     return values.astype("<f2")[:, None].view(np.uint8)
+
+
+def dequantise(rows: Bytes, kind: str) -> npt.NDArray[np.float32]:
+    """Return the weights of whole rows, ``[rows, row_bytes]`` to ``[rows, columns]``.
+
+    Written here as no release brings llama.cpp's own; the tests hold it against that.
+    """
+    blocks = rows.reshape(-1, LAYOUTS[kind].block_bytes)
+    if kind == "q6_k":
+        low = _fields(blocks[:, :128].reshape(-1, 2, 1, 64), 4).reshape(-1, 256)
+        high = _fields(blocks[:, 128:192].reshape(-1, 2, 1, 32), 2).reshape(-1, 256)
+        groups = (low | high << 4).astype(np.float32).reshape(-1, 16, 16) - 32
+        factor = _float(blocks[:, 208:210]) * blocks[:, 192:208].view(np.int8)
+        return (factor[:, :, None] * groups).reshape(len(rows), -1)
+    quants: Bytes = _fields(blocks[:, -128:].reshape(-1, 4, 1, 32), 4).reshape(-1, 8, 32)
+    if kind == "q5_k":
+        quants |= _fields(blocks[:, 16:48].reshape(-1, 1, 32), 1) << 4
+    scales, minima = _unpack_scales(blocks[:, 4:16])
+    scale, minimum = _float(blocks[:, 0:2]) * scales, _float(blocks[:, 2:4]) * minima
+    found: npt.NDArray[np.float32] = scale[:, :, None] * quants - minimum[:, :, None]
+    return found.reshape(len(rows), -1)
+
+
+def _fields(packed: Bytes, bits: int) -> Bytes:
+    """Split bytes ``[..., 1, n]`` into their fields of ``bits`` bits, ``[..., 8 / bits, n]``."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
+    found: Bytes = packed >> shifts & np.uint8((1 << bits) - 1)
+    return found
+
+
+def _unpack_scales(packed: Bytes) -> tuple[Bytes, Bytes]:
+    first, second, third = packed[:, :4], packed[:, 4:8], packed[:, 8:]
+    scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4], axis=1)
+    minima = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=1)
+    return scales, minima
+
+
+def _float(halves: Bytes) -> npt.NDArray[np.float32]:
+    """``[n, 2]`` bytes of little-endian f16 as ``[n, 1]`` numbers."""
+    found: npt.NDArray[np.float32] = np.ascontiguousarray(halves).view("<f2").astype(np.float32)
+    return found

@@ -1,0 +1,95 @@
+"""The user's own model: what can be known of its script without running it.
+
+The script runs in workers only. Here it is read: its content's hash is part of every cell, and the
+names of its methods are the matrix's.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.errors import RequestError
+
+FUNCTION = "build"
+_NAMES = "METHODS"
+_DEFAULT = ("forward",)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A user's script.
+
+    Attributes:
+        path: absolute.
+        sha256: of its content; modules that it imports are not in it.
+        methods: names of the program's methods, from ``METHODS``; one, ``forward``, without it.
+
+    """
+
+    path: Path
+    sha256: str
+    methods: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Stands where the name of a model would."""
+        return self.path.stem
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the worker is told of it, beside its place."""
+        return {"sha256": self.sha256, "names": list(self.methods)}
+
+
+def read_script(text: str) -> Script:
+    """Read a script by its path.
+
+    Raises:
+        RequestError: there is no such file, or it lacks what a script needs.
+
+    """
+    path = Path(text).expanduser().absolute()
+    try:
+        content = path.read_bytes()
+        tree = ast.parse(content, str(path))
+    except OSError as error:
+        raise RequestError(f"script: {text}: {error.strerror}") from None
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise RequestError(f"script: {text}{line}: {getattr(error, 'msg', error)}") from None
+    if not any(isinstance(n, ast.FunctionDef) and n.name == FUNCTION for n in tree.body):
+        raise RequestError(
+            f"script: {text} has no function {FUNCTION}(seed); see examples/ for what it returns"
+        )
+    return Script(path, hashlib.sha256(content).hexdigest(), _methods(text, tree))
+
+
+def _methods(text: str, tree: ast.Module) -> tuple[str, ...]:
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id == _NAMES for target in targets):
+            return _names(text, node.value)  # type: ignore[attr-defined]  # it is an Assign
+    return _DEFAULT
+
+
+def _names(text: str, value: ast.expr) -> tuple[str, ...]:
+    try:
+        names = ast.literal_eval(value)
+    except ValueError:
+        names = None
+    if (
+        not isinstance(names, list | tuple)
+        or not names
+        or not all(isinstance(name, str) and name.isidentifier() for name in names)
+        or len(set(names)) < len(names)
+        or "export" in names
+    ):
+        raise RequestError(
+            f'script: {text}: {_NAMES} must be a list of names as it stands, ["encode", "decode"] '
+            "for one; `export` can't be among them"
+        )
+    return tuple(names)

@@ -1,0 +1,136 @@
+"""Task ``check``: does an exported program compute what its model does?
+
+In a process of its own, so that nothing of it is in a peak, a time, or the files that an export
+reads. Where the program runs, its outputs are compared with the eager model's; an MLX program,
+which runs on Apple silicon only, has its k-quant weights read back and compared with their source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from et_worker import lowering
+from et_worker.events import EventWriter
+from et_worker.failures import OutputError, UnsupportedError
+from et_worker.guards import ProgramError
+from et_worker.inputs import input_specs, make_inputs
+from et_worker.models import Method, load_family, set_switches
+from et_worker.phases import Phases
+from et_worker.program_file import read_program
+from et_worker.runtime import load_extension, load_method, load_program
+
+# Root mean square of the difference over that of the eager output. Measured on Whisper tiny of one
+# block, XNNPACK: 4e-7 to 2e-6 in fp32. Weights that are stored narrow are narrow in eager too; what
+# is quantised dynamically rounds differently, 8 bits to 2^-8 of the range.
+_TOLERANCE, _TOLERANCE_QUANTISED = 1e-3, 0.1
+
+
+def run_check(request: Mapping[str, Any], events: EventWriter, phases: Phases) -> None:
+    """Check ``request["program"]`` against the model of the same request; emit ``result``.
+
+    Args:
+        request: as for an export, with ``inputs`` by method where the family does not know them.
+        events: where to report.
+        phases: ``import build [quantize] compare``.
+
+    Raises:
+        OutputError: an output is not what the model gives.
+        ProgramError: a weight is not its source.
+        UnsupportedError: nothing of it can be compared here.
+
+    """
+    set_switches(request["model"])
+    with phases.phase("import"):
+        family = load_family(request["model"]["family"])
+        if prepare := getattr(family, "prepare", None):
+            prepare(request)
+    with phases.phase("build"):
+        methods = family.build(request)
+    path, precision = Path(request["program"]), request["precision"]
+    if request["backend"]["name"] == "mlx":
+        with phases.phase("compare"):
+            errors = _weights(methods, path)
+    else:
+        if precision["quantize"] is not None:
+            with phases.phase("quantize"):
+                for method in methods.values():
+                    lowering.quantize_linears(
+                        method.module, precision["quantize"], precision["group_size"]
+                    )
+        with phases.phase("compare"):
+            errors = {
+                name: _outputs(name, method, path, request) for name, method in methods.items()
+            }
+        allowed = _TOLERANCE if precision["quantize"] is None else _TOLERANCE_QUANTISED
+        for name, error in errors.items():
+            if not error <= allowed:
+                raise OutputError(
+                    f"{name}: the program's output is {error:.2g} off the model's (relative root "
+                    f"mean square), more than {allowed:g}"
+                )
+    events.emit("result", errors=errors)
+
+
+def relative_error(found: Sequence[Any], wanted: Sequence[Any]) -> float:
+    """Return the largest relative root mean square error of any output; infinite where none fits.
+
+    Args:
+        found: tensors that the program gave.
+        wanted: tensors that the model gave.
+
+    """
+    import torch
+
+    if len(found) != len(wanted):
+        return float("inf")
+    worst = 0.0
+    for one, other in zip(found, wanted, strict=True):
+        if one.shape != other.shape:
+            return float("inf")
+        a, b = one.to(torch.float64), other.to(torch.float64)
+        whole, difference = b.norm().item(), (a - b).norm().item()
+        error = difference / whole if whole else difference
+        worst = max(worst, float("inf") if math.isnan(error) else error)
+    return worst
+
+
+def _outputs(name: str, method: Method, path: Path, request: Mapping[str, Any]) -> float:
+    import torch
+
+    fed = request.get("inputs") or {}
+    about = {**request, "method": name, "tokens": 1}
+    about.pop("inputs", None)
+    inputs = make_inputs(
+        input_specs({**about, "inputs": fed[name]} if name in fed else about), request["seed"]
+    )
+    with torch.no_grad():
+        wanted = torch.utils._pytree.tree_leaves(method.module(*inputs))
+    extension = load_extension()
+    program, keep_alive = load_program(extension, path, "mmap")
+    loaded = load_method(extension, program, name, path)
+    loaded.set_inputs(inputs)
+    loaded.execute()
+    error = relative_error(loaded.get_outputs(True), wanted)
+    del loaded, program, keep_alive
+    return error
+
+
+def _weights(methods: Mapping[str, Method], path: Path) -> dict[str, float]:
+    from et_worker.constants import compare_weights
+
+    sources = {}
+    for method in methods.values():
+        for name, weight in method.module.named_parameters():
+            if hasattr(weight, "ggml_type"):
+                sources[name] = (weight.ggml_type, weight.raw.numpy())
+    if not sources:
+        raise UnsupportedError("nothing to compare: MLX programs run on Apple silicon only")
+    found = compare_weights(path, read_program(path), sources)
+    lacking = [f"{name} is absent" for name in found.absent]
+    wrong = [f"{name} is {found.errors[name]:.2g} off" for name in found.wrong]
+    if lacking or wrong:
+        raise ProgramError(f"weights differ from their source: {', '.join(lacking + wrong)}")
+    return found.errors

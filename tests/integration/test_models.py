@@ -1,0 +1,139 @@
+"""Real exports of k-quants and of users' scripts, some of them sabotaged on purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.integration.conftest import ROOT, Bench
+from tests.test_gguf import write
+
+TIED = """
+import torch
+import torch.nn.functional as F
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(640, 64)
+        self.mix = torch.nn.Linear(64, 64)
+
+    def forward(self, tokens):
+        return F.linear(self.mix(self.words(tokens)), self.words.weight)
+
+def build(seed):
+    torch.manual_seed(seed)
+    return {"forward": {"module": Tied(), "inputs": (torch.arange(640)[None],)}}
+"""
+WITHOUT_A_WEIGHT = """
+from executorch.exir._serialize import _named_data_store as store
+
+whole = store.NamedDataStore.get_named_data_store_output
+
+def lossy(self):
+    output = whole(self)
+    if len(output.pte_data) > 1:
+        del output.pte_data[sorted(output.pte_data)[0]]
+    return output
+
+store.NamedDataStore.get_named_data_store_output = lossy
+"""
+WITHOUT_A_DELEGATE = """
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+XnnpackPartitioner.generate_partitions = lambda self, program: []
+XnnpackPartitioner.ops_to_not_decompose = lambda self, program: ([], None)
+"""
+
+
+def export(bench: Bench, folder: Path, text: str, *words: str) -> tuple[int, pd.Series, str]:
+    """Measure a script; return the exit code, the export's row, and what was printed."""
+    (folder / "mine.py").write_text(text)
+    script = f"script={folder / 'mine.py'}"
+    done = bench("model=script", script, "backend=xnnpack", f"out={folder}", *words)
+    (path,) = folder.glob("*/measurements.csv")
+    rows = pd.read_csv(path, keep_default_na=False)
+    return done.returncode, rows[rows["method"] == "export"].iloc[0], done.stdout + done.stderr
+
+
+def test_a_weight_that_two_kernels_store_is_named_and_the_outputs_agree(
+    bench: Bench, tmp_path: Path
+) -> None:
+    code, row, said = export(bench, tmp_path, TIED, "iterations=1", "check=on")
+    assert (code, row["status"]) == (0, "ok"), said
+    assert f"stored 2 times, {640 * 64 * 4} too many" in row["notes"]
+    assert row["notes"].startswith("words.weight (")
+    assert 0 < float(row["check_error"]) < 1e-4
+
+
+def test_a_lost_weight_fails_the_export_and_nothing_runs(bench: Bench, tmp_path: Path) -> None:
+    _, row, said = export(bench, tmp_path, WITHOUT_A_WEIGHT + TIED, "iterations=1")
+    assert row["status"] == "failed", said
+    assert "forward: the program lacks " in row["reason"]
+    assert int(row["peak_bytes"]) > 0  # what was measured is kept
+    assert "no program to run" in said
+
+
+def test_a_lost_delegate_is_named(bench: Bench, tmp_path: Path) -> None:
+    _, row, said = export(bench, tmp_path, WITHOUT_A_DELEGATE + TIED, "method=export")
+    assert row["status"] == "ok", said
+    assert "forward: nothing was delegated to xnnpack" in row["notes"]
+
+
+def test_an_error_in_a_script_is_shown_as_the_users_own(bench: Bench, tmp_path: Path) -> None:
+    text = TIED.replace("torch.manual_seed(seed)", "raise KeyError('no weights')")
+    code, row, _ = export(bench, tmp_path, text, "method=export", "precision=fp32,int8")
+    assert code == 3
+    line = text[: text.index("raise")].count("\n") + 1
+    assert row["reason"] == f"mine.py, line {line}: KeyError: 'no weights'"
+    log = next(tmp_path.glob("*/logs/*.log")).read_text()
+    assert log.count("Traceback") == 1
+    assert "et_worker" not in log
+
+
+@pytest.mark.parametrize("name", ["vocoder"])
+def test_an_example_runs_and_computes_what_it_does_in_eager(
+    bench: Bench, tmp_path: Path, name: str
+) -> None:
+    text = (ROOT / "examples" / f"{name}.py").read_text()
+    code, row, said = export(bench, tmp_path, text, "iterations=1", "check=on")
+    assert code == 0, said
+    assert float(row["check_error"]) < 1e-3
+    rows = pd.read_csv(next(tmp_path.glob("*/measurements.csv")))
+    assert set(rows["status"]) == {"ok"}, said
+
+
+def test_a_k_quant_of_half_a_gigabyte_is_exported_whole(bench: Bench, tmp_path: Path) -> None:
+    done = bench("model=kquant", f"out={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = pd.read_csv(next(tmp_path.glob("*/measurements.csv")), keep_default_na=False).iloc[0]
+    assert (row["status"], row["undelegated_nodes"], row["notes"]) == ("ok", 0, "")
+    assert row["constant_bytes"] > 500e6
+    phases = pd.read_csv(next(tmp_path.glob("*/phases.csv"))).set_index("phase")
+    # 1.4.1 asks several times whether it would lower a weight, and repacks it each time.
+    assert phases.loc["lower/repack", "calls"] > 2 * 45
+    assert phases.loc["lower/support_check", "raised_bytes"] > 0
+
+
+def test_a_program_of_three_parts_is_its_weights_read_back(bench: Bench, tmp_path: Path) -> None:
+    parts = [
+        f"model.parts.{p}.{f}={v}"
+        for p in ("target", "draft", "projector")
+        for f, v in (("layers", 1), ("width", 512), ("vocab", 64))
+    ]
+    done = bench("model=kquant-parts", "precision=q6_k", "check=on", f"out={tmp_path}", *parts)
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = pd.read_csv(next(tmp_path.glob("*/measurements.csv")), keep_default_na=False).iloc[0]
+    assert row["delegates"] >= 3
+    assert float(row["check_error"]) < 2**-7
+
+
+def test_a_gguf_file_is_exported_in_its_own_types(bench: Bench, tmp_path: Path) -> None:
+    path = write(tmp_path / "tiny.gguf", "Q4_K")
+    done = bench("model=gguf", f"gguf={path}", f"out={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = pd.read_csv(next(tmp_path.glob("*/measurements.csv")), keep_default_na=False).iloc[0]
+    assert (row["model"], row["status"], row["stored_dtype"]) == ("tiny", "ok", "q4_k")
+    assert row["undelegated_nodes"] == 0

@@ -1,0 +1,65 @@
+"""Weights read back from a real MLX program (tests/worker/programs), against their source."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from et_worker.constants import TOLERANCE, Compared, compare_weights, unpack
+from et_worker.models.kquant_blocks import fill_random, row_bytes
+from et_worker.program_file import read_program
+
+PROGRAM = Path(__file__).parent / "programs" / "kquant.pte"
+WIDTH = 256
+
+
+def source() -> dict[str, tuple[str, np.ndarray]]:
+    """The weights as the kquant family makes them from seed 0: embedding, then linears."""
+    rng = np.random.default_rng(0)
+    weights = {}
+    for name, rows in (("embedding", 16), ("linears.0.weight", WIDTH), ("linears.1.weight", WIDTH)):
+        raw = np.empty((rows, row_bytes("q4_k", WIDTH)), np.uint8)
+        fill_random(raw, "q4_k", WIDTH**-0.5, rng)
+        weights[name] = ("q4_k", raw)
+    return weights
+
+
+def compare(path: Path, weights: dict[str, tuple[str, np.ndarray]]) -> Compared:
+    return compare_weights(path, read_program(path), weights)
+
+
+def test_every_weight_is_its_source_rounded_to_bf16() -> None:
+    found = compare(PROGRAM, source())
+    assert found.absent == found.wrong == []
+    assert set(found.errors) == set(source())
+    assert all(0 < error < TOLERANCE / 2 for error in found.errors.values())
+
+
+def test_two_weights_that_changed_places_are_both_named() -> None:
+    weights = source()
+    first, second = "linears.0.weight", "linears.1.weight"
+    weights[first], weights[second] = weights[second], weights[first]
+    assert compare(PROGRAM, weights).wrong == [first, second]
+
+
+def test_one_damaged_row_is_seen(tmp_path: Path) -> None:
+    data = bytearray(PROGRAM.read_bytes())
+    (packed,) = (
+        c for c in read_program(PROGRAM).constants if "linears.1" in c.name and "packed" in c.name
+    )
+    data[packed.offset : packed.offset + WIDTH // 2] = bytes(WIDTH // 2)
+    path = tmp_path / "damaged.pte"
+    path.write_bytes(data)
+    assert compare(path, source()).wrong == ["linears.1.weight"]
+
+
+def test_a_weight_that_is_not_there_is_absent() -> None:
+    found = compare(PROGRAM, {"head": source()["embedding"]})
+    assert (found.errors, found.absent) == ({}, ["head"])
+
+
+@pytest.mark.parametrize("bits", [4, 5, 6])
+def test_numbers_are_a_little_endian_stream(bits: int) -> None:
+    numbers = np.random.default_rng(0).integers(0, 1 << bits, (3, 64), dtype=np.uint8)
+    rows = [sum(int(n) << (bits * i) for i, n in enumerate(row)) for row in numbers]
+    packed = np.array([list(row.to_bytes(8 * bits, "little")) for row in rows], np.uint8)
+    assert np.array_equal(unpack(packed, bits), numbers)
