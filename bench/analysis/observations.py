@@ -13,7 +13,7 @@ import pandas as pd
 
 from bench.analysis.cells import cells
 from bench.analysis.noise import Noise, Scale, between_environments
-from bench.config import ORDER
+from bench.compose import ORDER
 from bench.values import format_size
 
 LEVEL = 0.95
