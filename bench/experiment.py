@@ -113,7 +113,7 @@ def ratio(before: Sequence[float], after: Sequence[float]) -> tuple[float, float
 
     Of a single pair the interval is unbounded: 0 to infinity.
     """
-    from bisect.noise import t_quantile
+    from bench.statistics import t_quantile
 
     logs = [math.log(b / a) for a, b in zip(before, after, strict=True)]
     mean = sum(logs) / len(logs)
