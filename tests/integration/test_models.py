@@ -130,10 +130,11 @@ def test_a_program_of_three_parts_is_its_weights_read_back(bench: Bench, tmp_pat
     assert float(row["check_error"]) < 2**-7
 
 
-def test_a_gguf_file_is_exported_in_its_own_types(bench: Bench, tmp_path: Path) -> None:
+def test_a_gguf_file_is_exported_and_its_weights_read_back(bench: Bench, tmp_path: Path) -> None:
     path = write(tmp_path / "tiny.gguf", "Q4_K")
-    done = bench("model=gguf", f"gguf={path}", f"out={tmp_path}")
+    done = bench("model=gguf", f"gguf={path}", "check=on", f"out={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
     row = pd.read_csv(next(tmp_path.glob("*/measurements.csv")), keep_default_na=False).iloc[0]
     assert (row["model"], row["status"], row["stored_dtype"]) == ("tiny", "ok", "q4_k")
     assert row["undelegated_nodes"] == 0
+    assert float(row["check_error"]) < 2**-7

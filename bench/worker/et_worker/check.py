@@ -130,7 +130,16 @@ def _weights(methods: Mapping[str, Method], path: Path) -> dict[str, float]:
         raise UnsupportedError("nothing to compare: MLX programs run on Apple silicon only")
     found = compare_weights(path, read_program(path), sources)
     lacking = [f"{name} is absent" for name in found.absent]
-    wrong = [f"{name} is {found.errors[name]:.2g} off" for name in found.wrong]
+    wrong = [
+        f"{name} is {found.errors[name]:.2g} off{_why(found.zeroed.get(name, 0))}"
+        for name in found.wrong
+    ]
     if lacking or wrong:
         raise ProgramError(f"weights differ from their source: {', '.join(lacking + wrong)}")
     return found.errors
+
+
+def _why(zeroed: int) -> str:
+    if not zeroed:
+        return ""
+    return f" ({zeroed} group{'s' if zeroed > 1 else ''} of scale 0 became zeros)"
