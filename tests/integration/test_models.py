@@ -115,9 +115,9 @@ def test_a_k_quant_of_half_a_gigabyte_is_exported_whole(bench: Bench, tmp_path: 
 
 def test_a_program_of_three_parts_is_its_weights_read_back(bench: Bench, tmp_path: Path) -> None:
     parts = [
-        f"model.parts.{p}.{f}={v}"
-        for p in ("target", "draft", "projector")
-        for f, v in (("layers", 1), ("width", 512), ("vocab", 64))
+        f"model.parts.{part}.{field}={value}"
+        for part, vocab in (("target", 128), ("draft", 96), ("projector", 64))
+        for field, value in (("layers", 1), ("width", 512), ("vocab", vocab))
     ]
     done = bench("model=kquant-parts", "precision=q6_k", "check=on", f"out={tmp_path}", *parts)
     assert done.returncode == 0, done.stdout + done.stderr
