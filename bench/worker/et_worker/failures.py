@@ -9,7 +9,7 @@ _LIMIT = 400
 # torch's CPU allocator; ExecuTorch's MemoryAllocationFailed (runtime/core/error.h).
 _ALLOCATOR = re.compile(r"can't allocate memory|error:?( code)?:? 0x21\b")
 
-# What ExecuTorch says, and what it means. MLX (backends/mlx/preprocess.py) sets four digits of a hash
+# What ExecuTorch says, and what it means. MLX (backends/mlx/preprocess.py) sets 4 digits of a hash
 # of the method's graph before the names of its constants, which exir keeps in one store.
 _MEANING = {
     "Duplicate key": "methods of equal graphs and other weights: MLX names their constants alike",
