@@ -23,8 +23,8 @@ from et_worker.program_file import read_program
 from et_worker.runtime import load_extension, load_method, load_program
 
 # Root mean square of the difference over that of the eager output. `check=on` on 1.4.1 found 6e-7
-# for Whisper tiny in fp32 (both methods), 2e-7 and 4e-7 for the examples; for encode in int8, of one
-# block, 3e-4: what is quantised as it runs may be rounded the other way, and passes that on.
+# for Whisper tiny in fp32 (both methods), 2e-7 and 4e-7 for the examples; for encode in int8,
+# of one block, 3e-4: what is quantised as it runs may be rounded the other way, and passes that on.
 _TOLERANCE, _TOLERANCE_QUANTISED = 1e-3, 0.1
 
 
