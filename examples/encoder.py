@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor, nn
 
-WORDS, WIDTH, HEADS, LAYERS, LONGEST = 4000, 256, 4, 4, 256
+WORDS, WIDTH, HEADS, LAYERS, LONGEST = 4000, 256, 4, 2, 256
 
 
 class Block(nn.Module):

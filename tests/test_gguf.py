@@ -37,6 +37,7 @@ def write(path: Path, kind: str = "Q8_0", shapes: dict[str, tuple[int, int]] = S
         blocks = data.reshape(-1, size)  # any quants are valid, but scales are to be of a size
         if kind == "Q4_K":
             blocks[:, :4] = np.array([0.001, 0.0075], "<f2").view(np.uint8)
+            blocks[:, 4:16] |= 1  # no scale of 0: ExecuTorch loses the minimum of such a group
         elif kind == "Q6_K":
             blocks[:, -2:] = np.array([0.001], "<f2").view(np.uint8)
         writer.add_tensor(name, data, raw_dtype=quant)

@@ -8,7 +8,7 @@ import pytest
 
 from bench.config import load
 from bench.disk import DiskError
-from bench.measurer import Measurer
+from bench.measurer import Measurer, compared_by_default
 from bench.plan import Job, make_plan
 from bench.programs import ProgramStore
 from bench.request import Limits
@@ -192,3 +192,19 @@ def test_a_full_disk_is_named(tmp_path: Path, workers: Workers, where: str) -> N
 def test_every_write_of_ours_names_its_folder(measurer: Measurer, workers: Workers) -> None:
     with files_of_at_most(1), pytest.raises(DiskError, match=str(measurer.folder.path)):
         measurer.measure(jobs("method=export")[0])
+
+
+@pytest.mark.parametrize(
+    ("family", "backend", "size", "wanted"),
+    [
+        ("script", "xnnpack", 1_000_000, True),
+        ("script", "xnnpack", 1_000_000_000, False),
+        ("script", "portable", 1_000_000, False),  # its kernels take minutes
+        ("whisper", "xnnpack", 1_000_000, False),  # the main job is not to be slower for it
+    ],
+)
+def test_a_users_own_model_is_compared_where_that_is_cheap(
+    family: str, backend: str, size: int, wanted: bool
+) -> None:
+    request = {"model": {"family": family}, "backend": {"name": backend}}
+    assert compared_by_default(request, size) is wanted

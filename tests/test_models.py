@@ -1,5 +1,7 @@
 """Models of other families than Whisper: what they take, and what is meant by default."""
 
+from pathlib import Path
+
 import pytest
 
 from bench import fit
@@ -7,7 +9,9 @@ from bench.config import load
 from bench.errors import RequestError
 from bench.estimate import seconds_of
 from bench.plan import Plan, make_plan
+from bench.results.tables import read_csv
 
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 LINUX = "linux-x86_64"
 
 
@@ -47,12 +51,24 @@ def test_the_worker_is_told_the_sizes_and_the_format_and_nothing_of_whisper() ->
     assert not {"samples", "max_tokens"} & set(job.request)
 
 
-def test_whispers_requests_are_what_they_were() -> None:
+def test_what_other_models_brought_is_in_no_request_of_whispers() -> None:
     (job,) = plan("method=export", "backend=xnnpack").jobs
-    assert job.request["samples"] == 480000
-    assert job.request["max_tokens"] == 128
-    # The keys of rows that are published: a change here makes them other cells.
-    assert job.cells[0].key == "c7436397d3412ae6"
+    asked = {"task", "model", "precision", "backend", "seed", "samples", "max_tokens"}
+    assert set(job.request) == asked
+    assert (job.request["samples"], job.request["max_tokens"]) == (480000, 128)
+    assert {"steps", "memprofile"} <= set(
+        plan("method=export", "backend=xnnpack", "steps=off", "memprofile=on").jobs[0].request
+    )
+
+
+def test_published_runs_are_the_cells_they_were() -> None:
+    """A row of another key is no repeat of a published one, though it was asked for alike."""
+    table = read_csv(RESULTS / "whisper-v1.4.1.csv")
+    runs = table[table["method"].ne("export") & table["backend"].eq("xnnpack")]
+    wanted = set(runs[runs["model"].eq("tiny")]["cell_key"])
+    words = ("model=tiny", "precision=fp32,bf16,int8", "backend=xnnpack", "method=encode,decode")
+    assert wanted
+    assert {cell.key for cell in plan(*words).cells} == wanted
 
 
 @pytest.mark.parametrize(

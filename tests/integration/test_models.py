@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from tests.integration.conftest import ROOT, Bench
 from tests.test_gguf import write
@@ -61,7 +60,7 @@ def export(bench: Bench, folder: Path, text: str, *words: str) -> tuple[int, pd.
 def test_a_weight_that_two_kernels_store_is_named_and_the_outputs_agree(
     bench: Bench, tmp_path: Path
 ) -> None:
-    code, row, said = export(bench, tmp_path, TIED, "iterations=1", "check=on")
+    code, row, said = export(bench, tmp_path, TIED, "method=export", "check=on")
     assert (code, row["status"]) == (0, "ok"), said
     assert f"stored 2 times, {640 * 64 * 4} too many" in row["notes"]
     assert row["notes"].startswith("words.weight (")
@@ -77,14 +76,14 @@ def test_a_lost_weight_fails_the_export_and_nothing_runs(bench: Bench, tmp_path:
 
 
 def test_a_lost_delegate_is_named(bench: Bench, tmp_path: Path) -> None:
-    _, row, said = export(bench, tmp_path, WITHOUT_A_DELEGATE + TIED, "method=export")
+    _, row, said = export(bench, tmp_path, WITHOUT_A_DELEGATE + TIED, "method=export", "check=off")
     assert row["status"] == "ok", said
     assert "forward: nothing was delegated to xnnpack" in row["notes"]
 
 
 def test_an_error_in_a_script_is_shown_as_the_users_own(bench: Bench, tmp_path: Path) -> None:
     text = TIED.replace("torch.manual_seed(seed)", "raise KeyError('no weights')")
-    code, row, _ = export(bench, tmp_path, text, "method=export", "precision=fp32,int8")
+    code, row, _ = export(bench, tmp_path, text, "method=export")
     assert code == 3
     line = text[: text.index("raise")].count("\n") + 1
     assert row["reason"] == f"mine.py, line {line}: KeyError: 'no weights'"
@@ -93,15 +92,12 @@ def test_an_error_in_a_script_is_shown_as_the_users_own(bench: Bench, tmp_path: 
     assert "et_worker" not in log
 
 
-@pytest.mark.parametrize("name", ["vocoder"])
-def test_an_example_runs_and_computes_what_it_does_in_eager(
-    bench: Bench, tmp_path: Path, name: str
-) -> None:
-    text = (ROOT / "examples" / f"{name}.py").read_text()
-    code, row, said = export(bench, tmp_path, text, "iterations=1", "check=on")
+def test_an_example_runs_at_its_largest_size(bench: Bench, tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "vocoder.py").read_text()
+    code, _, said = export(bench, tmp_path, text, "iterations=1", "check=off")
     assert code == 0, said
-    assert float(row["check_error"]) < 1e-3
     rows = pd.read_csv(next(tmp_path.glob("*/measurements.csv")))
+    assert list(rows["method"]) == ["export", "vocode"]
     assert set(rows["status"]) == {"ok"}, said
 
 
@@ -119,9 +115,9 @@ def test_a_k_quant_of_half_a_gigabyte_is_exported_whole(bench: Bench, tmp_path: 
 
 def test_a_program_of_three_parts_is_its_weights_read_back(bench: Bench, tmp_path: Path) -> None:
     parts = [
-        f"model.parts.{p}.{f}={v}"
-        for p in ("target", "draft", "projector")
-        for f, v in (("layers", 1), ("width", 512), ("vocab", 64))
+        f"model.parts.{part}.{field}={value}"
+        for part, vocab in (("target", 128), ("draft", 96), ("projector", 64))
+        for field, value in (("layers", 1), ("width", 512), ("vocab", vocab))
     ]
     done = bench("model=kquant-parts", "precision=q6_k", "check=on", f"out={tmp_path}", *parts)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -130,10 +126,11 @@ def test_a_program_of_three_parts_is_its_weights_read_back(bench: Bench, tmp_pat
     assert float(row["check_error"]) < 2**-7
 
 
-def test_a_gguf_file_is_exported_in_its_own_types(bench: Bench, tmp_path: Path) -> None:
+def test_a_gguf_file_is_exported_and_its_weights_read_back(bench: Bench, tmp_path: Path) -> None:
     path = write(tmp_path / "tiny.gguf", "Q4_K")
-    done = bench("model=gguf", f"gguf={path}", f"out={tmp_path}")
+    done = bench("model=gguf", f"gguf={path}", "check=on", f"out={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
     row = pd.read_csv(next(tmp_path.glob("*/measurements.csv")), keep_default_na=False).iloc[0]
     assert (row["model"], row["status"], row["stored_dtype"]) == ("tiny", "ok", "q4_k")
     assert row["undelegated_nodes"] == 0
+    assert float(row["check_error"]) < 2**-7

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from et_worker.constants import TOLERANCE, Compared, compare_weights, unpack
-from et_worker.models.kquant_blocks import fill_random, row_bytes
+from et_worker.models.kquant_blocks import fill_random, pack_scales, row_bytes
 from et_worker.program_file import read_program
 
 PROGRAM = Path(__file__).parent / "programs" / "kquant.pte"
@@ -50,6 +50,24 @@ def test_one_damaged_row_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "damaged.pte"
     path.write_bytes(data)
     assert compare(path, source()).wrong == ["linears.1.weight"]
+
+
+def test_a_group_of_scale_zero_that_lost_its_minimum_is_told_from_other_damage(
+    tmp_path: Path,
+) -> None:
+    weights = source()
+    blocks = weights["linears.1.weight"][1].copy()
+    blocks[:3, 4:16] = pack_scales(np.zeros((3, 8), np.uint8), np.full((3, 8), 9, np.uint8))
+    weights["linears.1.weight"] = ("q4_k", blocks)
+    data = bytearray(PROGRAM.read_bytes())
+    for constant in read_program(PROGRAM).constants:  # as ExecuTorch stores such a group
+        if "linears.1" in constant.name and constant.name.endswith(("_scales", "_biases")):
+            data[constant.offset : constant.offset + 3 * 8 * 2] = bytes(3 * 8 * 2)
+    path = tmp_path / "zeroed.pte"
+    path.write_bytes(data)
+    found = compare(path, weights)
+    assert found.zeroed == {"linears.1.weight": 3 * 8}
+    assert found.wrong == ["linears.1.weight"]
 
 
 def test_a_weight_that_is_not_there_is_absent() -> None:

@@ -45,3 +45,10 @@ def test_a_long_reason_is_cut() -> None:
     _, reason = describe(ValueError("x" * 10_000), "build")
     assert len(reason) == 400
     assert reason.endswith("…")
+
+
+def test_a_message_of_executorchs_that_says_little_is_explained_and_kept() -> None:
+    error = ValueError("Duplicate key 473e/linears.0.weight with different data. Existing size: 1")
+    _, reason = describe(error, "lower")
+    assert reason.startswith("lower: ValueError: methods of equal graphs and other weights")
+    assert "473e/linears.0.weight" in reason

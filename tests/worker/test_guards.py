@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from et_worker.delegation import Delegation
-from et_worker.guards import Findings, ProgramError, check, inspect_program
+from et_worker.guards import Findings, ProgramError, check, inspect_program, too_small
 from et_worker.program_file import read_program
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -125,6 +125,14 @@ def test_a_weight_that_is_cut_off_by_the_end_of_the_file_is_named(
     path.write_bytes((PROGRAMS / f"{name}.pte").read_bytes()[:80_000])
     with pytest.raises(ProgramError, match=lost):
         check(found(path, name))
+
+
+def test_an_input_that_is_planned_for_less_than_was_exported_is_named() -> None:
+    largest = [{"name": "mel", "shape": (1, 80, 512)}, {"name": "gain", "shape": ()}]
+    wanted = {"vocode": largest}
+    assert too_small({"vocode": [[1, 80, 512], []]}, wanted) == []
+    (note,) = too_small({"vocode": [[1, 80, 160], []], "other": [[1]]}, wanted)
+    assert note.startswith("vocode: mel is planned for [1, 80, 160], not for [1, 80, 512]")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 a zip file", b"\xff" * 64])

@@ -4,6 +4,10 @@ MLX's affine quantisation, as ``quantized_matmul`` reads it: ``w = scale * q + b
 with q a stream of ``bits`` bits in little-endian order, row by row. Scales and biases are bf16
 here, as the graph computes; a format whose zero is in its middle has no biases: they are
 ``-scale * 2^(bits - 1)``.
+
+What is not rounding: ExecuTorch (1.4.1 and 1.5.1 both, ``extension/llm/export/gguf.py``) carries
+the minimum of a Q4_K or Q5_K group as a zero point, ``minimum / scale``. A group whose scale is 0,
+all of whose weights are ``-minimum``, has none, and comes out as zeros.
 """
 
 from __future__ import annotations
@@ -38,11 +42,14 @@ class Compared:
         errors: root mean square of the difference by weight, over that of the two terms that a
             weight is the sum of: they are what is rounded, and may cancel nearly.
         absent: weights that are in the program in no form that could be read.
+        zeroed: groups of a scale of 0 by weight, where there are any: zeros in the program, but
+            not in the source.
 
     """
 
     errors: dict[str, float]
     absent: list[str]
+    zeroed: dict[str, int]
 
     @property
     def wrong(self) -> list[str]:
@@ -73,15 +80,18 @@ def compare_weights(
     }
     raw = {_UNWRAPPED.sub(r"\1", key): constant for key, constant in held.items()}
     data = np.memmap(path, np.uint8, mode="r")
-    errors, absent = {}, []
+    errors: dict[str, float] = {}
+    absent: list[str] = []
+    zeroed: dict[str, int] = {}
     for name, (kind, blocks) in sources.items():
         if name in packed:
-            errors[name] = _error(data, held, packed[name], kind, blocks)
+            errors[name], lost = _error(data, held, packed[name], kind, blocks)
+            zeroed |= {name: lost} if lost else {}
         elif name in raw and raw[name].size == blocks.size:  # the blocks as they are
             errors[name] = 0.0 if np.array_equal(_bytes(data, raw[name]), blocks.ravel()) else 1.0
         else:
             absent.append(name)
-    return Compared(errors, absent)
+    return Compared(errors, absent, zeroed)
 
 
 def unpack(packed: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
@@ -95,7 +105,8 @@ def unpack(packed: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
 
 def _error(
     data: Any, held: Mapping[str, Constant], key: str, kind: str, blocks: npt.NDArray[np.uint8]
-) -> float:
+) -> tuple[float, int]:
+    """Return the error of a weight, and how many of its groups are zeros that should be none."""
     stem = key.removesuffix("_packed")
     bits, rows = int(kind[1]), len(blocks)
     packed = _bytes(data, held[key]).reshape(rows, -1)
@@ -109,6 +120,7 @@ def _error(
         None,
     )
     difference = whole = 0.0
+    zeroed = 0
     for first in range(0, rows, _ROWS):
         part = slice(first, first + _ROWS)
         source = dequantise(blocks[part], kind)
@@ -117,9 +129,12 @@ def _error(
         bias = -scale * 2 ** (bits - 1) if biases is None else biases[part, :, None]
         product = scale * numbers
         stored = (product + bias).reshape(source.shape)
+        empty = ((scale == 0) & (bias == 0))[..., 0]
+        zeroed += int((source.reshape(numbers.shape)[empty] != 0).any(axis=-1).sum())
         difference += float(np.square(stored - source, dtype=np.float64).sum())
         whole += float(np.square(np.abs(product) + np.abs(bias), dtype=np.float64).sum())
-    return float(np.sqrt(difference / whole)) if whole else float(difference > 0)
+    error = float(np.sqrt(difference / whole)) if whole else float(difference > 0)
+    return error, zeroed
 
 
 def _bytes(data: Any, constant: Constant) -> npt.NDArray[np.uint8]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from et_worker import lowering, memprofile
 from et_worker.delegation import count_delegation
 from et_worker.events import EventWriter
-from et_worker.guards import as_event, check, inspect_program, weight_names
+from et_worker.guards import as_event, check, inspect_program, too_small, weight_names
 from et_worker.models import load_family, set_switches
 from et_worker.models.largest import largest_inputs
 from et_worker.phases import Phases
@@ -89,6 +89,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         # Segments are what lets a runtime free a delegate's weights after its initialisation.
         final = edge.to_executorch(ExecutorchBackendConfig(extract_delegate_segments=True))
     planned = planned_bytes(final.executorch_program)
+    small = too_small(input_shapes(final.executorch_program), inputs)
 
     program = Path(request["program"])
     with phases.phase("write"):
@@ -112,7 +113,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         total_s=total_s,
         inputs=inputs,
         steps=steps,
-        program=as_event(findings),
+        program=as_event(replace(findings, notes=[*findings.notes, *small])),
         **versions(),
     )
     check(findings)
@@ -131,6 +132,14 @@ def fed(family: str, programs: Mapping[str, Any]) -> dict[str, list[dict[str, An
 def planned_bytes(program: Any) -> dict[str, int]:
     """Return the bytes of planned (non-constant) buffers of each method of an exir ``Program``."""
     return {plan.name: sum(plan.non_const_buffer_sizes) for plan in program.execution_plan}
+
+
+def input_shapes(program: Any) -> dict[str, list[list[int]]]:
+    """Return the largest shapes that the inputs of each method of an exir ``Program`` can take."""
+    return {
+        plan.name: [list(plan.values[number].val.sizes) for number in plan.inputs]
+        for plan in program.execution_plan
+    }
 
 
 def write_program(final: Any, path: Path) -> None:

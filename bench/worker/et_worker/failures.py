@@ -9,6 +9,12 @@ _LIMIT = 400
 # torch's CPU allocator; ExecuTorch's MemoryAllocationFailed (runtime/core/error.h).
 _ALLOCATOR = re.compile(r"can't allocate memory|error:?( code)?:? 0x21\b")
 
+# What ExecuTorch says, and what it means. MLX (backends/mlx/preprocess.py) sets 4 digits of a hash
+# of the method's graph before the names of its constants, which exir keeps in one store.
+_MEANING = {
+    "Duplicate key": "methods of equal graphs and other weights: MLX names their constants alike",
+}
+
 
 class WorkerError(Exception):
     """A failure whose message was written for the person who reads the table."""
@@ -40,6 +46,8 @@ def describe(error: BaseException, phase: str | None) -> tuple[str, str]:
         return error.kind, _one_line(str(error))
     where = f"{phase}: " if phase else ""
     text = next((line for line in str(error).splitlines() if line.strip()), "")
+    for said, meant in _MEANING.items():
+        text = f"{meant} ({text})" if said in text else text
     reason = _one_line(f"{where}{type(error).__name__}: {text}" if text else f"{where}{error!r}")
     return ("memory" if _out_of_memory(error) else "exception"), reason
 

@@ -5,7 +5,8 @@ What makes it wrong is an error; what makes it larger or slower than it need be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,30 @@ def check(findings: Findings) -> None:
     """
     if findings.errors:
         raise ProgramError("; ".join(findings.errors))
+
+
+def too_small(
+    planned: Mapping[str, Sequence[Sequence[int]]],
+    wanted: Mapping[str, Sequence[Mapping[str, Any]]],
+) -> list[str]:
+    """Say which inputs a program will refuse at the largest size that was exported.
+
+    Lowering may narrow the range of a symbolic size by what it compares the example's size with;
+    the memory of the input is planned for the narrower range, and a runtime refuses the rest
+    (``Error::NotSupported``, 0x10).
+
+    Args:
+        planned: the shapes that the program has memory for, by method, in order.
+        wanted: ``name`` and ``shape`` of each input at its largest, by method, in order.
+
+    """
+    return [
+        f"{method}: {spec['name']} is planned for {list(shape)}, not for {list(spec['shape'])}: "
+        "larger inputs will be refused"
+        for method, specs in wanted.items()
+        for shape, spec in zip(planned[method], specs, strict=False)
+        if math.prod(shape) < math.prod(spec["shape"])
+    ]
 
 
 def weight_names(modules: Iterable[Any]) -> dict[int, str]:
