@@ -67,7 +67,8 @@ def test_phases_are_all_there(tiny_run: Path) -> None:
     assert {"lower/support_check", "lower/preprocess"} <= set(steps["phase"])
     assert (steps["calls"] > 0).all()
     assert names["encode"] == ["import", "load_program", "load_method", "first", "loop"]
-    assert (phases["peak_bytes"] >= phases["rss_bytes"] * 0.99).all()
+    ended = phases[~phases["phase"].str.contains("/")]
+    assert (ended["peak_bytes"] >= ended["rss_bytes"] * 0.99).all()
 
 
 def test_the_folder_says_what_it_came_from(tiny_run: Path) -> None:
