@@ -26,10 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("model.n_audio_layer=1", "model.n_text_layer=1", "model.n_vocab=2000")
 """A Whisper of one block each side: an export takes seconds."""
 
-TOGETHER = {"tiny_run", "overlaid"}
+TOGETHER = {"tiny_run", "overlaid", "both_runners"}
 """Fixtures that take long and so are made once: what needs one runs in one test process."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:

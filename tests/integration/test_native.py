@@ -10,7 +10,7 @@ from tests.integration.conftest import SMALL, Bench
 
 
 @pytest.fixture(scope="module")
-def table(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def both_runners(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     out: Path = tmp_path_factory.mktemp("native")
     done = bench(
         *(*SMALL, "exporter=v1.4.1", "runtime=v1.4.1,v1.5.1", "runner=python,native"),
@@ -21,28 +21,30 @@ def table(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFram
     return read_csv(path)
 
 
-def test_every_output_is_the_same_bit_by_bit(table: pd.DataFrame) -> None:
-    newest = table[table["runtime"] == "v1.5.1"]
+def test_every_output_is_the_same_bit_by_bit(both_runners: pd.DataFrame) -> None:
+    newest = both_runners[both_runners["runtime"] == "v1.5.1"]
     assert set(newest["status"]) == {"ok"}
     assert len(newest) == 2 * 2 * 2
     for method, rows in newest.groupby("method"):
         assert rows["output_sha"].nunique() == 1, method
 
 
-def test_the_peaks_agree_but_for_what_python_adds(table: pd.DataFrame) -> None:
-    newest = table[table["runtime"] == "v1.5.1"]
+def test_the_peaks_agree_but_for_what_python_adds(both_runners: pd.DataFrame) -> None:
+    newest = both_runners[both_runners["runtime"] == "v1.5.1"]
     peaks = newest.pivot_table("peak_delta_bytes", "method", "runner")
     planned = newest.groupby("method")["planned_bytes"].first()
     for method in ("encode", "decode"):
         # Python's bindings hold the largest planned buffer of all methods, whichever is loaded.
         unneeded = planned.max() - planned[method]
         python, native = peaks.loc[method, "python"] - unneeded, peaks.loc[method, "native"]
-        assert python == pytest.approx(native, rel=0.05), method
+        assert python == pytest.approx(native, rel=0.15), method
     totals = newest.pivot_table("peak_bytes", ["method", "iterations"], "runner")
     assert (totals["native"] < totals["python"] - 100e6).all()
 
 
-def test_a_runtime_that_cannot_be_linked_says_so(table: pd.DataFrame) -> None:
-    rows = table[(table["runtime"] == "v1.4.1") & (table["runner"] == "native")]
+def test_a_runtime_that_cannot_be_linked_says_so(both_runners: pd.DataFrame) -> None:
+    rows = both_runners[
+        (both_runners["runtime"] == "v1.4.1") & (both_runners["runner"] == "native")
+    ]
     assert set(rows["status"]) == {"unsupported"}
     assert rows["reason"].str.contains("since 1.5").all()
