@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import nox
@@ -18,11 +19,6 @@ nox.options.sessions = ["lint", "tests"]
 REQUIREMENTS = Path("requirements")
 
 
-def invoked_from(session: nox.Session) -> dict[str, str]:
-    """Say where the person stands: nox goes to this folder, a relative path is meant from there."""
-    return {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
-
-
 def install(session: nox.Session, lock: str = "controller") -> None:
     """Install a lock file into the session's environment, unless it holds that lock already."""
     path = REQUIREMENTS / f"{lock}.txt"
@@ -34,88 +30,80 @@ def install(session: nox.Session, lock: str = "controller") -> None:
     stamp.write_text(wanted)
 
 
+def command(session: nox.Session, *words: str, codes: Iterable[int] = (0,)) -> None:
+    """Run a module of ours with the words of the command line, in the controller's environment."""
+    install(session)
+    # nox goes to this folder; a relative path is meant from where the person stands.
+    env = {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
+    session.run("python", "-m", *words, *session.posargs, env=env, success_codes=codes)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure a matrix: `nox -s bench -- model=small precision=bf16` (`-- --help` for more)."""
-    install(session)
-    session.run("python", "-m", "bench", *session.posargs)
+    command(session, "bench")
 
 
 @nox.session
 def bisect(session: nox.Session) -> None:
     """Find the commit that did it: `nox -s bisect -- encode_peak`, as `python -m bisect`."""
-    install(session)
     # Handed over by `python -m bisect`, which passes the exit code on itself: no failure of nox's.
-    codes = range(256) if "ET_PEAK_HANDED_OVER" in os.environ else [0]
-    env = invoked_from(session)
-    session.run("python", "-m", "bisect", *session.posargs, env=env, success_codes=codes)
+    codes = range(256) if "ET_PEAK_HANDED_OVER" in os.environ else (0,)
+    command(session, "bisect", codes=codes)
 
 
 @nox.session
 def env(session: nox.Session) -> None:
     """Build, list or prune environments: `nox -s env -- v1.4.1`, `-- --list`, `-- --prune`."""
-    install(session)
-    session.run("python", "-m", "bench.environment", *session.posargs)
+    command(session, "bench.environment")
 
 
 @nox.session
 def relevant(session: nox.Session) -> None:
     """Commits that can have changed what a run measured: `nox -s relevant -- A..B run=ID`."""
-    install(session)
-    session.run("python", "-m", "bench.revision", *session.posargs)
+    command(session, "bench.revision")
 
 
 @nox.session
 def publish(session: nox.Session) -> None:
     """Write runs as a table for git: `nox -s publish -- NAME [RUN ...]` makes results/NAME.csv."""
-    install(session)
-    session.run("python", "-m", "bench.results", *session.posargs)
+    command(session, "bench.results")
 
 
 @nox.session
 def report(session: nox.Session) -> None:
     """Show a run, what it rules out, and write report.html: `-- [RUN|TABLE|BISECTION]`."""
-    install(session)
-    env = invoked_from(session)
-    session.run("python", "-m", "bench.report", *session.posargs, env=env)
+    command(session, "bench.report")
 
 
 @nox.session
 def compare(session: nox.Session) -> None:
     """Set before against after: `nox -s compare -- A B`, or `-- RUN commit=X,Y`."""
-    install(session)
-    env = invoked_from(session)
-    session.run("python", "-m", "bench.report.compare", *session.posargs, env=env)
+    command(session, "bench.report.compare")
 
 
 @nox.session
 def gate(session: nox.Session) -> None:
     """Fail if anything regressed beyond the noise: `nox -s gate -- baseline.csv [RUN]`."""
-    install(session)
-    env = invoked_from(session)
-    session.run("python", "-m", "bench.report.compare", "gate", *session.posargs, env=env)
+    command(session, "bench.report.compare", "gate")
 
 
 @nox.session
 def ingest(session: nox.Session) -> None:
     """Take rows measured elsewhere: `nox -s ingest -- FILE device="iPhone 16" kind=...`."""
-    install(session)
-    env = invoked_from(session)
-    session.run("python", "-m", "bench.ingest", *session.posargs, env=env)
+    command(session, "bench.ingest")
 
 
 @nox.session
 def readme(session: nox.Session) -> None:
     """Cut the README's tables anew from results/ (`-- --check` only compares)."""
-    install(session)
-    session.run("python", "-m", "bench.report.readme", *session.posargs)
+    command(session, "bench.report.readme")
 
 
 @nox.session
 def perf(session: nox.Session) -> None:
     """Measure our own promises: `-- environments repo=PATH`, `-- steadiness`, `-- tables`, ..."""
-    install(session)
-    session.run("python", "-m", "bench.perf", *session.posargs)
+    command(session, "bench.perf")
 
 
 @nox.session
