@@ -20,6 +20,9 @@ from bench.values import parse_int
 ABOUT = ("samples", "methods", "precisions", "usual")
 """Fields of a model that say how to ask for it, and nothing about what is measured."""
 
+# Up to this size of the program, comparing takes seconds beside an export of tens.
+_CHEAP_BYTES = 256_000_000
+
 Model = Mapping[str, Any]
 
 
@@ -115,3 +118,13 @@ def field_value(key: str, old: object, text: str) -> Any:
             raise choices(key, text, ["true", "false"])
         return text == "true"
     return parse_int(key, text, 1) if isinstance(old, int) else text
+
+
+def compared_by_default(request: Mapping[str, Any], pte_bytes: int) -> bool:
+    """Say whether ``check=auto`` compares a program: a user's own model's, where that is cheap.
+
+    Not Whisper's: the tests hold its programs to openai's model, and a check of tiny in fp32 would
+    add 9 s of processor time to a main job of 80 s.
+    """
+    own = request["model"]["family"] == "script"
+    return own and request["backend"]["name"] == "xnnpack" and pte_bytes <= _CHEAP_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +15,12 @@ from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
 from bench.environment.native import NoRunnerError, native_runner
 from bench.errors import BuildError
+from bench.fit import compared_by_default
 from bench.ladder import Needs
 from bench.measure import WORKER_ROOT, Outcome, run_worker
 from bench.plan import Job, as_export
 from bench.programs import Program, ProgramStore, program_key
+from bench.progress import Progress
 from bench.pte import changed
 from bench.request import Limits
 from bench.results.record import RunFolder
@@ -37,10 +39,6 @@ _EXPORTER = ("rung", "why", "build_key")
 _OUTCOME = ("status", "reason", "events", "rusage_peak_bytes", "sampled_peak_bytes", "log_tail")
 
 
-# Up to this size of the program, comparing takes seconds beside an export of tens.
-_CHEAP_BYTES = 256_000_000
-
-
 class Environments(Protocol):
     """Gives the environment of a revision, building it where it must."""
 
@@ -51,30 +49,6 @@ class Environments(Protocol):
             BuildError: if it can't be built.
 
         """
-
-
-class Progress(Protocol):
-    """Is told what goes on during one measurement."""
-
-    def phase(self, name: str) -> None:
-        """Take note of the phase the worker entered."""
-
-    def say(self, line: str) -> None:
-        """Take note of a step beside the worker, such as an environment being built."""
-
-
-@dataclass(frozen=True)
-class Unwatched:
-    """Progress where nobody watches: lines go where they are told to, phases nowhere."""
-
-    line: Callable[[str], None]
-
-    def phase(self, name: str) -> None:
-        """Take no note of it."""
-
-    def say(self, line: str) -> None:
-        """Pass it on."""
-        self.line(line)
 
 
 class _NoProgramError(Exception):
@@ -325,16 +299,6 @@ class Measurer:
 
     def _program_key(self, job: Job, environment: Environment) -> str:
         return program_key(job.export_key, environment.build_key, WORKER_ROOT)
-
-
-def compared_by_default(request: Mapping[str, Any], pte_bytes: int) -> bool:
-    """Say whether ``check=auto`` compares a program: a user's own model's, where that is cheap.
-
-    Not Whisper's: the tests hold its programs to openai's model, and a check of tiny in fp32 would
-    add 9 s of processor time to a main job of 80 s.
-    """
-    own = request["model"]["family"] == "script"
-    return own and request["backend"]["name"] == "xnnpack" and pte_bytes <= _CHEAP_BYTES
 
 
 def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]:

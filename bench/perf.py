@@ -18,8 +18,9 @@ from bench.compose import default_commit, host
 from bench.config import load
 from bench.environment import GitTree, OverlayRecipe, Store, recipe_for
 from bench.errors import EtPeakError, Exit, RequestError, choices
-from bench.measurer import Measurer, Unwatched
+from bench.measurer import Measurer
 from bench.plan import make_plan
+from bench.progress import Unwatched
 from bench.repository import open_repository
 from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows

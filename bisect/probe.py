@@ -12,8 +12,9 @@ from pathlib import Path
 from bench.compose import default_commit, host
 from bench.environment import Store
 from bench.errors import Exit, RequestError
-from bench.measurer import Measurer, Unwatched
+from bench.measurer import Measurer
 from bench.plan import make_plan
+from bench.progress import Unwatched
 from bench.results.record import RunFolder
 from bench.revision import Revisions
 

@@ -8,7 +8,8 @@ import pytest
 
 from bench.config import load
 from bench.disk import DiskError
-from bench.measurer import Measurer, compared_by_default
+from bench.fit import compared_by_default
+from bench.measurer import Measurer
 from bench.plan import Job, make_plan
 from bench.programs import ProgramStore
 from bench.request import Limits
@@ -17,13 +18,6 @@ from tests.disks import files_of_at_most, small_disk
 from tests.workers import Silent, Workers
 
 SMALL = Path(__file__).parent / "pte" / "small.pte"
-
-
-@pytest.fixture
-def workers(tmp_path: Path) -> Workers:
-    root = tmp_path / "environment"
-    root.mkdir()
-    return Workers(root)
 
 
 @pytest.fixture

@@ -22,13 +22,6 @@ WORDS = ("backend=xnnpack", "iterations=1,2", "precision=fp32,bf16", "repeats=2"
 
 
 @pytest.fixture
-def workers(tmp_path: Path) -> Workers:
-    root = tmp_path / "environment"
-    root.mkdir()
-    return Workers(root)
-
-
-@pytest.fixture
 def plan() -> Plan:
     return make_plan(load(WORDS), "linux-x86_64")
 
