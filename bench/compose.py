@@ -41,6 +41,7 @@ ORDER = (
     *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k", "gguf"),
     *("auto", "xnnpack", "mlx", "portable"),
     *("export", "encode", "decode"),
+    *("python", "native"),
 )
 
 

@@ -92,7 +92,7 @@ def test_dry_run_names_cells_environments_and_an_estimate(tmp_path: Path) -> Non
 
 
 def test_help_lists_every_choice(tmp_path: Path) -> None:
-    from bench.compose import GROUPS, group_choices
+    from bench.compose import CONF, GROUPS, group_choices
     from bench.config import VALUES
 
     text = bench(tmp_path, "--help").stdout
@@ -100,6 +100,7 @@ def test_help_lists_every_choice(tmp_path: Path) -> None:
         *GROUPS,
         *VALUES,
         *(choice for group in GROUPS for choice in group_choices(group)),
+        *(path.stem for path in (CONF / "experiment").glob("*.yaml")),
     ):
         assert name in text
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from omegaconf import OmegaConf
+
 from bench.compose import GROUPS, compose_one, group_choices
 
 _HEAD = """\
@@ -42,4 +44,7 @@ def text(conf: Path) -> str:
             bare = default.strip('[]"').replace(", ", ",")
             shown = "" if default == "null" else f"  [{bare}]"
             lines.append(f"  {name:<11} {meaning}{shown}")
+    lines += ["", "Experiments (+experiment=NAME: two arms in turn, and one sentence):"]
+    for path in sorted((conf / "experiment").glob("*.yaml")):
+        lines.append(f"  {path.stem:<15} {OmegaConf.load(path).question}")
     return "\n".join([*lines, "", _TAIL])
