@@ -111,7 +111,7 @@ def tests(session: nox.Session) -> None:
     """Run all tests; `-- -m 'not integration'` leaves out those that build environments."""
     install(session, "test")
     # Two at most, for the memory of the exports; `-- -n 0` runs all in one process.
-    side_by_side = ("-n", "logical", "--maxprocesses", "2", "--dist", "loadgroup")
+    side_by_side = ("-n", "logical", "--maxprocesses", "2", "--dist", "worksteal")
     session.run("python", "-m", "pytest", *side_by_side, *session.posargs)
 
 

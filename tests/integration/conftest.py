@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from bench.environment import Environment, Store, recipe_for
 from bench.environment.inventory import package_of
@@ -26,24 +27,33 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("model.n_audio_layer=1", "model.n_text_layer=1", "model.n_vocab=2000")
 """A Whisper of one block each side: an export takes seconds."""
 
-TOGETHER = {"tiny_run", "overlaid", "both_runners"}
-"""Fixtures that take long and so are made once: what needs one runs in one test process."""
 
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.integration)
-            for fixture in TOGETHER.intersection(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group(fixture))
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the test processes side by side have in common."""
     own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+def once(shared: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder that the first process to ask for it fills, while the others wait."""
+    folder = shared / name
+    with FileLock(shared / f"{name}.lock"):
+        if not folder.exists():
+            make(shared / f"{name}.new")
+            (shared / f"{name}.new").rename(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cache(shared: Path) -> Path:
     (shared / "cache").mkdir(exist_ok=True)
     return shared / "cache"
 
@@ -117,13 +127,15 @@ def bench(cache: Path, environment: Environment) -> Bench:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_run(bench: Bench, shared: Path) -> Path:
     """The README's command: tiny fp32, every method. Returns the run's folder."""
-    out = tmp_path_factory.mktemp("runs")
-    relative = os.path.relpath(out, ROOT)  # as the default is: a path from where one stands
-    done = bench("model=tiny", "precision=fp32", "backend=xnnpack", f"out={relative}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (request,) = out.glob("*/request.json")
+
+    def make(out: Path) -> None:
+        relative = os.path.relpath(out, ROOT)  # as the default is: a path from where one stands
+        done = bench("model=tiny", "precision=fp32", "backend=xnnpack", f"out={relative}")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    (request,) = once(shared, "tiny_run", make).glob("*/request.json")
     return request.parent
 
 

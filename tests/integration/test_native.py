@@ -6,18 +6,21 @@ import pandas as pd
 import pytest
 
 from bench.results.tables import read_csv
-from tests.integration.conftest import SMALL, Bench
+from tests.integration.conftest import SMALL, Bench, once
 
 
 @pytest.fixture(scope="module")
-def both_runners(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    out: Path = tmp_path_factory.mktemp("native")
-    done = bench(
-        *(*SMALL, "exporter=v1.4.1", "runtime=v1.4.1,v1.5.1", "runner=python,native"),
-        *("method=encode,decode", "iterations=1,2", "backend=xnnpack", f"out={out}"),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = out.glob("*/measurements.csv")
+def both_runners(bench: Bench, shared: Path) -> pd.DataFrame:
+    """One small program, run by both runners on two runtimes."""
+
+    def make(out: Path) -> None:
+        done = bench(
+            *(*SMALL, "exporter=v1.4.1", "runtime=v1.4.1,v1.5.1", "runner=python,native"),
+            *("method=encode,decode", "iterations=1,2", "backend=xnnpack", f"out={out}"),
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    (path,) = once(shared, "both_runners", make).glob("*/measurements.csv")
     return read_csv(path)
 
 
