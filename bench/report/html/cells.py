@@ -84,7 +84,8 @@ def reduce_cells(rows: pd.DataFrame) -> Cells:
     table["repeats"] = group.value_counts()
     bad = ordered.loc[~ok].groupby(group[~ok])[["status", "reason"]].first()
     table = table.join(bad).fillna({"status": "ok", "reason": ""})
-    table[list(TEXTS)] = table[list(TEXTS)].fillna("")
+    # An empty column is one of numbers to pandas, whatever it would hold.
+    table[list(TEXTS)] = table[list(TEXTS)].astype(object).fillna("")
     table["revision"] = _revisions(table)
     table["process"] = _number(ordered.loc[first, list(_PROCESS)])
     pair = [*(name for name in _PROCESS if name not in _REVISIONS), "iterations"]
