@@ -1,4 +1,4 @@
-"""From rows (one per repeat) to cells: medians, how many repeats, what kind of figure it is."""
+"""What kind of figure a cell holds, of what counter, and where it was measured. Pure."""
 
 from __future__ import annotations
 
@@ -7,51 +7,27 @@ from typing import Any
 
 import pandas as pd
 
+from bench.results.cells import reduce_repeats
 from bench.results.schema import MEASUREMENTS, PROVENANCE
-from bench.results.tables import IDENTITY
 
 COLUMNS = (*MEASUREMENTS, *PROVENANCE)
 """The columns of every table analysed here: our own, and those of rows from elsewhere."""
-
-KEY = (*IDENTITY, "device", "metric_kind", "measured_by", "source")
-"""What makes two rows repeats of one measurement, wherever it was taken."""
-
-NUMBERS = (
-    *("peak_bytes", "peak_delta_bytes", "baseline_bytes", "load_bytes", "first_peak_bytes"),
-    *("steady_bytes", "total_s", "exec_median_s", "pte_bytes", "planned_bytes"),
-    *("delegates", "delegated_nodes", "undelegated_nodes"),
-)
 
 _FIRST_WORD = re.compile("[,: ]")
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Reduce the repeats of each cell to their medians; the order of the rows is kept.
+    """Reduce rows to cells (:func:`bench.results.cells.reduce_repeats`) and say what they hold.
 
-    Adds to the columns of ``table``:
+    Adds to what that adds:
 
-    * ``n``: repeats that count: those that are ``ok``, or all where none is;
     * ``kind``: ``delta`` (above a baseline), ``total`` (with it) or empty, of ``value``;
     * ``value``: the peak in bytes, above the baseline where that is known;
     * ``steady``: RSS after the last execution, on the same scale;
     * ``time_s``: median execution, or the whole export, in seconds;
     * ``place``: the device, or the machine; ``counter``: ``rss`` or ``footprint``.
-
-    ``status`` is ``ok`` if all repeats are, else the first other one, with its ``reason``.
     """
-    table = table.reset_index(drop=True)
-    keys = table[list(KEY)].replace("", pd.NA)
-    group = keys.groupby(list(KEY), dropna=False, sort=False).ngroup()
-    ok = table["status"] == "ok"
-    counts = ok | ~ok.groupby(group).transform("any")
-    numbers = table[list(NUMBERS)].astype("float64").where(counts)
-    # A bad repeat first, so that its status and reason are those of the cell.
-    order = ok.groupby(group).cumsum().where(ok, -1).sort_values(kind="stable").index
-    reduced = table.loc[order].groupby(group.loc[order], sort=True).head(1)
-    reduced = reduced.set_index(group.loc[reduced.index]).sort_index()
-    reduced[list(NUMBERS)] = numbers.groupby(group).median()
-    reduced["n"] = counts.groupby(group).sum()
-    return _derived(reduced.reset_index(drop=True))
+    return _derived(reduce_repeats(table))
 
 
 def _derived(frame: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.analysis.cells import KEY
+from bench.results.cells import KEY
 from bench.statistics import t_quantile
 
 # Spread ((max - min) / median) of fresh processes of one cell on one machine: `nox -s perf --

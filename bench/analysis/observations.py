@@ -14,6 +14,7 @@ import pandas as pd
 from bench.analysis.cells import cells
 from bench.analysis.noise import Noise, Scale, between_environments
 from bench.compose import ORDER
+from bench.results.cells import as_list
 from bench.values import format_size
 
 LEVEL = 0.95
@@ -99,7 +100,7 @@ def observe(table: pd.DataFrame) -> list[Observation]:
         )
     }
     numbers = {
-        column: [None if pd.isna(v) else float(v) for v in frame[column]]
+        column: as_list(frame[column].astype("float64"))
         for column in ("value", "steady", "pte_bytes", "iterations", "n")
     }
     found = []

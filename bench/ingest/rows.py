@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bench.analysis.cells import COLUMNS, KEY
+from bench.analysis.cells import COLUMNS
 from bench.errors import RequestError
 from bench.ingest.fields import KINDS
 from bench.plan import digest
+from bench.results.cells import KEY
 
 _REQUIRED = ("model", "method")
 _FIGURES = ("peak", "delta", "total", "exec_median", "pte")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,8 @@ from rich.table import Table
 
 from bench.pte import EXPORTER
 from bench.report.grid import plain
-from bench.results.tables import IDENTITY, in_order
+from bench.results.cells import as_list, reduce_repeats
+from bench.results.tables import in_order
 from bench.values import format_mb, format_seconds
 
 AXES = (
@@ -55,20 +56,20 @@ def summarise(table: pd.DataFrame) -> Summary:
     baseline. ``d/file`` is that peak over the size of the program.
     """
     ordered = in_order(table)
-    axes_here = [axis for axis in (*AXES, *_ELSEWHERE) if axis in ordered.columns]
-    values = {axis: ordered[axis].replace("", pd.NA).dropna().unique() for axis in axes_here}
-    axes = [axis for axis in axes_here if len(values[axis]) > 1]
+    cells = reduce_repeats(ordered)
+    values = {
+        axis: cells[axis].replace("", pd.NA).dropna().unique() for axis in (*AXES, *_ELSEWHERE)
+    }
+    axes = [axis for axis in values if len(values[axis]) > 1]
     constant = {
         axis: str(found[0])
         for axis, found in values.items()
         if len(found) == 1 and axis not in _QUIET
     }
-    repeated = bool((ordered["repeat"] > 0).any())
+    repeated = bool((cells["repeats"] > 1).any())
     columns = [name for name in _COLUMNS if repeated or name != "spread"]
-    lines = []
-    for cell in _cells(ordered, axes):
-        axis_texts = [cell.text(axis) for axis in axes]
-        lines.append((*axis_texts, *(_COLUMNS[name](cell) for name in columns)))
+    told = [_texts(cells, axis) for axis in axes]
+    lines = zip(*told, *(_COLUMNS[name](cells) for name in columns), strict=True)
     return Summary(
         (*axes, *columns), tuple(lines), constant, (*_reasons(ordered), *_notes(ordered))
     )
@@ -154,67 +155,44 @@ def markdown(summary: Summary) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-class _Cell:
-    """The repeats of one cell, reduced.
+def _texts(cells: pd.DataFrame, column: str) -> list[str]:
+    return ["" if value is None else str(value) for value in as_list(cells[column])]
 
-    Args:
-        columns: all values of the table by column; a missing one is None.
-        rows: positions of the cell's own.
 
-    """
+def _sizes(cells: pd.DataFrame, column: str) -> list[str]:
+    return [format_mb(size) for size in as_list(cells[column])]
 
-    def __init__(self, columns: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> None:
-        self._columns = columns
-        self._first = rows[0]
-        self._statuses = [str(columns["status"][row]) for row in rows]
-        good = [row for row in rows if columns["status"][row] == "ok"]
-        self._used = good or rows
 
-    def median(self, column: str) -> float | None:
-        values = self._values(column)
-        if len(values) == 1:
-            return float(values[0])
-        return float(median(values)) if values else None
+def _peaks(cells: pd.DataFrame) -> list[str]:
+    bound = cells["status"].eq("over_memory")
+    texts = zip(_sizes(cells, "peak_delta_bytes"), bound, strict=True)
+    return [f">= {text}" if text and least else text for text, least in texts]
 
-    def text(self, column: str) -> str:
-        value = self._columns[column][self._first]
-        return "" if value is None else str(value)
 
-    def _values(self, column: str) -> list[float]:
-        column_values = self._columns[column]
-        return [v for row in self._used if (v := column_values[row]) is not None]
+def _spreads(cells: pd.DataFrame) -> list[str]:
+    spread = (cells["highest"] - cells["lowest"]) / cells["peak_delta_bytes"]
+    told = cells["n"].gt(1) & cells["peak_delta_bytes"].gt(0)
+    return [f"{share:.2%}" if is_told else "" for share, is_told in zip(spread, told, strict=True)]
 
-    @property
-    def status(self) -> str:
-        """``ok`` if all repeats are; else the first other status."""
-        return next((status for status in self._statuses if status != "ok"), "ok")
 
-    @property
-    def spread(self) -> str:
-        values = self._values("peak_delta_bytes")
-        if len(values) < 2 or not median(values):
-            return ""
-        return f"{(max(values) - min(values)) / median(values):.2%}"
+def _per_file(cells: pd.DataFrame) -> list[str]:
+    sizes = cells["pte_bytes"]
+    ratio = cells["peak_delta_bytes"] / sizes.where(sizes.gt(0))
+    return ["" if pd.isna(times) else f"{times:.2f}x" for times in ratio]
 
-    @property
-    def delta_per_file(self) -> str:
-        delta, pte = self.median("peak_delta_bytes"), self.median("pte_bytes")
-        return f"{delta / pte:.2f}x" if delta is not None and pte else ""
 
-    @property
-    def seconds(self) -> str:
-        run = self.median("exec_median_s")
-        return format_seconds(self.median("total_s") if run is None else run)
+def _times(cells: pd.DataFrame) -> list[str]:
+    runs, wholes = as_list(cells["exec_median_s"]), as_list(cells["total_s"])
+    pairs = zip(runs, wholes, strict=True)
+    return [format_seconds(whole if run is None else run) for run, whole in pairs]
 
-    @property
-    def peak(self) -> str:
-        text = format_mb(self.median("peak_delta_bytes"))
-        return f">= {text}" if text and self.status == "over_memory" else text
 
-    @property
-    def nodes(self) -> str:
-        inside, outside = self.text("delegated_nodes"), self.text("undelegated_nodes")
-        return f"{inside or '?'}/{outside}" if outside else ""
+def _nodes(cells: pd.DataFrame) -> list[str]:
+    pairs = zip(as_list(cells["delegated_nodes"]), as_list(cells["undelegated_nodes"]), strict=True)
+    return [
+        "" if outside is None else f"{'?' if inside is None else f'{inside:g}'}/{outside:g}"
+        for inside, outside in pairs
+    ]
 
 
 _LEGEND = {
@@ -231,42 +209,20 @@ _LEGEND = {
 _MISSED = ("first", "steady", "deleg/not", "d/file", ".pte", "total", "spread", "time")
 """What a narrow table does without, the first first."""
 
-_COLUMNS: dict[str, Callable[[_Cell], str]] = {
-    "method": lambda cell: cell.text("method"),
-    "runs": lambda cell: cell.text("iterations"),
-    "peak": lambda cell: cell.peak,
-    "spread": lambda cell: cell.spread,
-    "total": lambda cell: format_mb(cell.median("peak_bytes")),
-    "first": lambda cell: format_mb(cell.median("first_peak_bytes")),
-    "steady": lambda cell: format_mb(cell.median("steady_bytes")),
-    "d/file": lambda cell: cell.delta_per_file,
-    "time": lambda cell: cell.seconds,
-    ".pte": lambda cell: format_mb(cell.median("pte_bytes")),
-    "deleg/not": lambda cell: cell.nodes,
-    "status": lambda cell: cell.status,
+_COLUMNS: dict[str, Callable[[pd.DataFrame], list[str]]] = {
+    "method": partial(_texts, column="method"),
+    "runs": partial(_texts, column="iterations"),
+    "peak": _peaks,
+    "spread": _spreads,
+    "total": partial(_sizes, column="peak_bytes"),
+    "first": partial(_sizes, column="first_peak_bytes"),
+    "steady": partial(_sizes, column="steady_bytes"),
+    "d/file": _per_file,
+    "time": _times,
+    ".pte": partial(_sizes, column="pte_bytes"),
+    "deleg/not": _nodes,
+    "status": partial(_texts, column="status"),
 }
-
-
-_READ = (
-    *("method", "iterations", "status", "peak_delta_bytes", "peak_bytes", "first_peak_bytes"),
-    *("steady_bytes", "total_s", "exec_median_s", "pte_bytes"),
-    *("delegated_nodes", "undelegated_nodes"),
-)
-
-
-def _cells(table: pd.DataFrame, axes: Sequence[str]) -> Iterator[_Cell]:
-    """Group the rows of each cell, in the order of the table."""
-    # Lists, not frames: a group of pandas costs a millisecond, and there may be 100 000.
-    columns = {
-        name: table[name].astype("object").where(table[name].notna(), None).tolist()
-        for name in dict.fromkeys((*_READ, *axes))
-    }
-    identity = [*IDENTITY, *(name for name in _ELSEWHERE if name in table.columns)]
-    groups = table.groupby(identity, sort=False, dropna=False).ngroup().tolist()
-    rows: dict[int, list[int]] = {}
-    for row, group in enumerate(groups):
-        rows.setdefault(group, []).append(row)
-    return (_Cell(columns, own) for own in rows.values())
 
 
 def _reasons(table: pd.DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from bench.analysis.accumulation import accumulation, slope_of
 from bench.analysis.observations import observe
-from tests.analysis.rows import MB, row, table, texts
+from tests.rows import MB, row, table, texts
 
 
 def marks(values, counts=(1, 5, 20), **changes):

@@ -9,7 +9,7 @@ from bench.analysis.attribution import across, attribute
 from bench.analysis.cells import COLUMNS
 from bench.report.sources import find
 from bench.results.tables import read_csv
-from tests.analysis.rows import texts
+from tests.rows import texts
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.analysis.compare import FLOOR, compare
-from tests.analysis.rows import MB, matrix, row, table
+from tests.rows import MB, matrix, row, table
 
 
 def whole(factor=lambda **cell: 1.0):

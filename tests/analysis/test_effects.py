@@ -7,7 +7,7 @@ from bench.analysis.interactions import interactions
 from bench.analysis.observations import last_marks, observe
 from bench.analysis.program import program
 from bench.analysis.shares import method, precision
-from tests.analysis.rows import MB, matrix, row, table, texts
+from tests.rows import MB, matrix, row, table, texts
 
 SIZES = {"tiny": 100, "base": 200, "small": 600}
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.analysis.noise import Noise, between_environments
-from tests.analysis.rows import MB, row, table
+from tests.rows import MB, row, table
 
 KIND = ("memory", "encode", "xnnpack", "fp32")
 

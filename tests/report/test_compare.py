@@ -7,7 +7,7 @@ import pytest
 
 from bench.report.compare import main
 from bench.results.tables import to_csv
-from tests.analysis.rows import MB, row, table
+from tests.rows import MB, row, table
 
 ROOT = Path(__file__).parents[2]
 PR = str(ROOT / "results" / "reference" / "pr-21795.csv")

@@ -9,7 +9,7 @@ import pytest
 
 from bench.report.__main__ import main
 from bench.results.tables import to_csv
-from tests.analysis.rows import MB, row, table
+from tests.rows import MB, row, table
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 

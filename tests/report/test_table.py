@@ -39,7 +39,9 @@ def test_no_spread_column_without_repeats() -> None:
 def test_axes_that_do_not_vary_go_to_the_caption() -> None:
     summary = summarise(frame([row(**BASE), row(**BASE, precision="int8", cell_key="k2")]))
     assert summary.header[0] == "precision"
-    assert caption(summary) == "tiny xnnpack @ v1.4.1, samples 480000"
+    assert caption(summary) == (
+        "tiny xnnpack @ v1.4.1, allocator default, load_mode mmap, samples 480000"
+    )
 
 
 def test_crossings_name_both_sides() -> None:

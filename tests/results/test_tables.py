@@ -6,26 +6,12 @@ import pytest
 from bench.errors import RequestError
 from bench.results.schema import MEASUREMENTS
 from bench.results.tables import frame, publish, read_csv, to_csv
+from tests import rows
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    base = {
-        "model": "tiny",
-        "precision": "fp32",
-        "backend": "xnnpack",
-        "method": "encode",
-        "iterations": 1,
-        "samples": 480000,
-        "exporter": "v1.4.1",
-        "runtime": "v1.4.1",
-        "status": "ok",
-        "repeat": 0,
-        "peak_bytes": 100,
-        "cell_key": "k",
-        "total_s": 1.23456,
-        "started_at": "now",
-    }
-    return base | changes
+    own = {"peak_bytes": 100, "cell_key": "k", "total_s": 1.23456, "started_at": "now"}
+    return rows.row(**(own | changes))
 
 
 def test_columns_are_exactly_the_schema() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.cells import KEY
 from bench.analysis.conclusion import Conclusion
 from bench.report.formats.rows import records
+from bench.results.cells import KEY
 
 _AXES = ("model", "precision", "backend", "method")
 _TELLING = (

@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.cells import KEY
 from bench.analysis.conclusion import Conclusion
 from bench.report.formats.rows import records
+from bench.results.cells import KEY
 
 _METRICS = {
     "peak_delta_bytes": "peak_memory_above_baseline(bytes)",

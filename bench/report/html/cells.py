@@ -15,15 +15,10 @@ import pandas as pd
 from bench.compose import ORDER
 from bench.report.html.reproduce import ASKED, command
 from bench.report.table import AXES
+from bench.results.cells import NUMBERS, as_list, reduce_repeats
 from bench.results.schema import PROVENANCE
-from bench.results.tables import IDENTITY, in_order
+from bench.results.tables import in_order
 
-NUMBERS = (
-    *("baseline_bytes", "load_bytes", "first_peak_bytes", "peak_bytes", "peak_delta_bytes"),
-    *("steady_bytes", "total_s", "exec_median_s", "pte_bytes", "planned_bytes"),
-    *("delegates", "delegated_nodes", "undelegated_nodes"),
-)
-"""Columns reduced to the median of a cell's repeats."""
 TEXTS = (
     *("model", "precision", "backend", "method", "exporter", "runtime", "runner", "allocator"),
     *("load_mode", "stored_dtype", "compute_dtype", "rung", "exporter_rung", "why", "torch"),
@@ -31,7 +26,6 @@ TEXTS = (
     *(column.name for column in PROVENANCE),
 )
 """Columns of text, the same for all repeats of a cell."""
-_IDENTITY = (*IDENTITY, *(column.name for column in PROVENANCE))
 _AXES = (*AXES, "device", "metric_kind", "measured_by")
 _COUNTS = ("iterations", "samples", "max_tokens", "seed")
 _PROCESS = (
@@ -70,30 +64,20 @@ def reduce_cells(rows: pd.DataFrame) -> Cells:
     Where no repeat of a cell is ok, the median of what they had got to.
     """
     revisions = tuple(dict.fromkeys(_revisions(rows)))
-    # Only rows from elsewhere have all the columns.
-    ordered = in_order(rows.reindex(columns=list(dict.fromkeys([*rows.columns, *_IDENTITY]))))
-    group = ordered.groupby(list(_IDENTITY), sort=False, dropna=False).ngroup()
-    first = ~group.duplicated()
-    ok = ordered["status"].eq("ok")
-    used = ok | ~ok.groupby(group).transform("any")
-    numbers = ordered[list(NUMBERS)].astype("float64")[used].groupby(group[used])
-    table = ordered.loc[first, [*TEXTS, *_COUNTS, "cell_key"]].set_axis(group[first])
-    table = table.join(numbers.median())
-    peaks = numbers["peak_delta_bytes"]
-    table["lowest"], table["highest"] = peaks.min(), peaks.max()
-    table["repeats"] = group.value_counts()
-    bad = ordered.loc[~ok].groupby(group[~ok])[["status", "reason"]].first()
-    table = table.join(bad).fillna({"status": "ok", "reason": ""})
+    cells = reduce_repeats(in_order(rows))
+    kept = (*TEXTS, *_COUNTS, *NUMBERS, "cell_key", "status", "reason", "repeats")
+    table = cells[[*kept, "lowest", "highest"]].copy()
+    table["reason"] = table["reason"].where(table["status"] != "ok").fillna("")
     # An empty column is one of numbers to pandas, whatever it would hold.
     table[list(TEXTS)] = table[list(TEXTS)].astype(object).fillna("")
     table["revision"] = _revisions(table)
-    table["process"] = _number(ordered.loc[first, list(_PROCESS)])
+    table["process"] = _number(cells[list(_PROCESS)])
     pair = [*(name for name in _PROCESS if name not in _REVISIONS), "iterations"]
-    table["pair"] = _number(ordered.loc[first, pair])
+    table["pair"] = _number(cells[pair])
     counts = table["iterations"].astype("float64").fillna(0)
     table["last"] = counts.eq(counts.groupby(table["process"]).transform("max"))
     _label(table)
-    asked = [table[name].astype(object).where(table[name].notna(), None) for name in ASKED]
+    asked = [as_list(table[name]) for name in ASKED]
     rows_of = (dict(zip(ASKED, values, strict=True)) for values in zip(*asked, strict=True))
     # What was measured elsewhere is not ours to measure again.
     table["command"] = [

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.report.html.cells import NUMBERS, TEXTS, Cells, ranked, tops
+from bench.report.html.cells import TEXTS, Cells, ranked, tops
+from bench.results.cells import NUMBERS
 
 _TEXTS = (
     *TEXTS,

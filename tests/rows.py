@@ -1,4 +1,4 @@
-"""Rows for the analysis, small and readable."""
+"""Rows of measurements, small and readable."""
 
 from itertools import product
 from typing import Any
