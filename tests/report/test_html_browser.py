@@ -205,6 +205,16 @@ def test_before_and_after_has_the_change_or_why_there_is_none(visit) -> None:
     assert "10.0 MB (torch differ)" in texts
 
 
+def test_figures_known_as_totals_alone_are_what_is_drawn_first(visit) -> None:
+    rows = rows_of("commit=v1.4.1,v1.5.1", "iterations=1")
+    rows[["peak_delta_bytes", "baseline_bytes"]] = None
+    page = visit(rows)
+    for section in ("matrix", "revisions"):
+        drawn(page, section)
+        chosen = page.locator(f"#{section} select").last.evaluate("(s) => s.value")
+        assert chosen == "peak_bytes"
+
+
 def test_conclusions_lead_to_their_cells(visit) -> None:
     rows = ten()
     said = Conclusion("rules_out", "precision", "Not precision.", tuple(rows["cell_key"][:3]))

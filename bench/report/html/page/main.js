@@ -69,6 +69,13 @@ function shared(store, before) {
   return counts;
 }
 
+// Begin with the first of a select's values that most of these cells have, not with an empty plot.
+function startWith(select, store, cells) {
+  const values = [...select.options].map((option) => option.value);
+  const known = (value) => cells.filter((cell) => store.number(value, cell) !== null).length;
+  select.value = values.find((value) => 2 * known(value) >= cells.length) ?? values[0];
+}
+
 class Page {
   constructor(store) {
     this.store = store;
@@ -123,6 +130,7 @@ class Page {
   addMatrix() {
     const figure = document.querySelector("[data-plot=matrix]");
     const select = figure.querySelector("select");
+    startWith(select, this.store, this.store.all());
     const title = () => select.selectedOptions[0].textContent;
     const more = make("button", { type: "button", class: "more" });
     const note = make("p", { class: "quiet" });
@@ -157,6 +165,9 @@ class Page {
     while (first < names.length - 1 && !counts.some(Boolean)) counts = shared(store, ++first);
     before.value = String(first);
     after.value = String(counts.lastIndexOf(Math.max(...counts)));
+    const shown = [before, after].map((select) => Number(select.value));
+    const compared = (cell) => shown.includes(store.code("revision", cell));
+    startWith(value, store, store.all().filter(compared));
     const title = () => {
       const [a, b, v] = [before, after, value].map((select) => select.selectedOptions[0].textContent);
       return `${v}: ${a} and ${b}`;

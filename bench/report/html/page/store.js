@@ -18,6 +18,10 @@ class Store {
     this.ofProcess = groupBy(phases.process, (process) => process);
   }
 
+  all() {
+    return [...Array(this.count).keys()];
+  }
+
   text(column, cell) {
     const { names, codes } = this.texts[column];
     return names[codes[cell]];
