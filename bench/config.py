@@ -38,6 +38,7 @@ _OWN = (
     "check",
     "steps",
     "memprofile",
+    "timeline",
 )
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
 _PATHS = ("out", "repo", "nightly_index", "script", "gguf")
@@ -105,7 +106,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         raise choices("allocator", text["allocator"], list(ALLOCATORS))
     if text["check"] not in CHECKS:
         raise choices("check", text["check"], list(CHECKS))
-    for name in ("steps", "memprofile"):
+    for name in ("steps", "memprofile", "timeline"):
         if text[name] not in ("on", "off"):
             raise choices(name, text[name], ["on", "off"])
     if text["rung"] not in RUNGS:
@@ -146,6 +147,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         check=text["check"],
         steps=text["steps"] == "on",
         memprofile=text["memprofile"] == "on",
+        timeline=text["timeline"] == "on",
         overrides=tuple(_lasting(word) for word in overrides if not word.startswith("resume=")),
     )
 

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bench.disk import writing
 from bench.request import Limits
+from bench.timeline import Point, Timeline
 from bench.values import format_mb, format_seconds
 from bench.watch import EndedBy, Watch, oom_kills
 
@@ -40,6 +42,7 @@ class Outcome:
             high-water mark hide earlier phases from it: a lower bound, for cross-checking.
         sampled_peak_bytes: highest RSS psutil saw from outside, every 20 ms: a lower bound too.
         log_tail: last lines of the worker's own output.
+        timeline: RSS against time, where it was asked for.
 
     """
 
@@ -50,6 +53,7 @@ class Outcome:
     rusage_peak_bytes: int | None
     sampled_peak_bytes: int | None
     log_tail: str
+    timeline: tuple[Point, ...] = ()
 
 
 def run_worker(
@@ -60,6 +64,7 @@ def run_worker(
     folder: Path,
     limits: Limits,
     on_phase: Callable[[str], None] = lambda _phase: None,
+    timeline: bool = False,
     worker_root: Path = WORKER_ROOT,
 ) -> Outcome:
     """Run one measurement in a process group of its own and wait for its end.
@@ -71,6 +76,7 @@ def run_worker(
         folder: an empty folder for the request, the events and the log.
         limits: time and memory after which the process group is killed.
         on_phase: called with the name of each phase the worker enters.
+        timeline: whether its RSS is sampled against time (:mod:`bench.timeline`).
         worker_root: the folder that holds the package ``et_worker``.
 
     Raises:
@@ -99,8 +105,9 @@ def run_worker(
         )
     kills = oom_kills()
     watch = Watch(process, limits, began)
+    line = Timeline(process.pid, began)
     try:
-        with events_path.open("rb") as file:
+        with line if timeline else nullcontext(), events_path.open("rb") as file:
             phases = _PhaseReader(file, on_phase)
             while not watch.finished():
                 phases.poll()
@@ -122,6 +129,7 @@ def run_worker(
         rusage_peak_bytes=watch.rusage_peak_bytes,
         sampled_peak_bytes=watch.sampled_peak_bytes,
         log_tail="" if status == "ok" else "\n".join(said.splitlines()[-_TAIL_LINES:]),
+        timeline=tuple(line.points),
     )
 
 

@@ -79,6 +79,8 @@ class Measurer:
     progress: Progress
     check: str = "off"
     """Whether each program is compared with its model: on, off, or auto (where that is cheap)."""
+    timeline: bool = False
+    """Whether the RSS of each process is sampled against time."""
     broken: dict[str, str] = field(default_factory=dict)
     """Why a program can't be had, by export key: tried once per run, not once per method."""
 
@@ -118,6 +120,8 @@ class Measurer:
             told = {**runner, **_fed(job, program)}
             outcome = self._start(job, environment, program.path, told)
         record |= _told(outcome, _OUTCOME)
+        if outcome.timeline:
+            record["timeline"] = [list(point) for point in outcome.timeline]
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
     def profile(self, job: Job, explain: Mapping[str, Any]) -> Outcome:
@@ -275,6 +279,7 @@ class Measurer:
                 folder=scratch,
                 limits=limits or self.limits,
                 on_phase=self.progress.phase,
+                timeline=self.timeline,
             )
             if outcome.status == "failed":
                 check_room([scratch, program.parent] if job.kind == "export" else [scratch])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -25,13 +25,13 @@ from bench.repository import open_repository
 from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows
 from bench.revision import Revisions
-from bench.values import format_seconds
+from bench.values import format_mb, format_seconds
 
 _RELEASE = default_commit().removeprefix("v")
 _COMMITS = 8
 _LOOKED_AT = 100
 """Of the newest commits, for those whose overlay is not there yet."""
-_BENCHMARKS = ("environments", "steadiness", "calibration", "tables")
+_BENCHMARKS = ("environments", "steadiness", "calibration", "tables", "timeline")
 _HELP = (
     """\
 Measure our own promises of speed and steadiness, as ratios within one run.
@@ -39,9 +39,10 @@ Measure our own promises of speed and steadiness, as ratios within one run.
     nox -s perf -- environments repo=PATH    overlay of a commit, a release's install, an export
     nox -s perf -- steadiness                spread of five encodes and five exports of one cell
     nox -s perf -- calibration [--quick]     how often the search's 95% is right
+    nox -s perf -- timeline                  what timeline=on costs an encode: five pairs
     nox -s perf -- tables                    report and compare of 100 000 rows: seconds and memory
 
-The first two build the environment of ExecuTorch """
+environments, steadiness and timeline build the environment of ExecuTorch """
     + f"{_RELEASE} where it is not there."
 )
 _EXPORT = ("backend=mlx", "precision=bf16", "method=export")
@@ -72,6 +73,10 @@ def _main(argv: list[str], console: Console) -> int:
             from bisect.calibration import main as calibrate
 
             calibrate([*words, "--help"] if given.help else words)
+        case "timeline":
+            if words:
+                raise RequestError(f"timeline: takes no {words[0]!r}")
+            timeline()
         case "tables":
             if words:
                 raise RequestError(f"tables: takes no {words[0]!r}")
@@ -130,12 +135,33 @@ def steadiness() -> None:
     encode = ("method=encode", "iterations=1", "backend=xnnpack")
     for words, runs in ((encode, 5), (_EXPORT, 5)):
         records = _measure(words, runs)
-        peaks = [measurement_rows(record)[-1]["peak_delta_bytes"] for record in records]
+        peaks = [_last_row(record)["peak_delta_bytes"] for record in records]
         spread = (max(peaks) - min(peaks)) / median(peaks)
         print(f"| tiny {' '.join(words)} | {runs} | {spread:.3%} |")
 
 
-def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
+def timeline() -> None:
+    """Run encodes with and without ``timeline=on``, in turn; print the ratios of their medians."""
+    words = ("method=encode", "iterations=20", "backend=xnnpack")
+    sides: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+    _measure(words, 1)  # exports the program
+    for _pair in range(5):
+        for on, rows in sides.items():
+            rows += map(_last_row, _measure(words, 1, timeline=on))
+    print("| tiny fp32 encode, 5 pairs | without | with | ratio |\n| --- | ---: | ---: | ---: |")
+    for name, column, show in (
+        ("median execution", "exec_median_s", format_seconds),
+        ("peak above the baseline, MB", "peak_delta_bytes", format_mb),
+    ):
+        off, on = (median(row[column] for row in rows) for rows in sides.values())
+        print(f"| {name} | {show(off)} | {show(on)} | {on / off:.4f} |")
+
+
+def _last_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    return measurement_rows(record)[-1]
+
+
+def _measure(words: Sequence[str], repeats: int, *, timeline: bool = False) -> list[dict[str, Any]]:
     request = load([*words, f"repeats={repeats}"])
     revisions = Revisions(Store())
     revisions.say = _say
@@ -144,6 +170,7 @@ def _measure(words: Sequence[str], repeats: int) -> list[dict[str, Any]]:
         programs = revisions.programs()
         out = RunFolder.create(Path(folder))
         measurer = Measurer(out, revisions, programs, request.limits, Unwatched(_say))
+        measurer.timeline = timeline
         records = [measurer.measure(job) for job in make_plan(request, host()).jobs]
     for record in records:
         if record["status"] != "ok":

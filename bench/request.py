@@ -70,6 +70,8 @@ class Request:
     """Whether the delegate's steps within lowering are told apart."""
     memprofile: bool = False
     """Whether MLX's own memory profile is turned on."""
+    timeline: bool = False
+    """Whether the RSS of each process is sampled against time."""
     check: str = "off"
     """Whether exported programs are compared with their models, in processes of their own."""
     overrides: tuple[str, ...] = field(default=())
@@ -99,6 +101,7 @@ def composed(request: Request) -> str:
         "check": request.check,
         "steps": request.steps,
         "memprofile": request.memprofile,
+        "timeline": request.timeline,
         **asdict(request.origin),
         "timeout_s": request.limits.timeout_s,
         "memory_cap": request.limits.memory_cap,

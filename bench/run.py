@@ -11,7 +11,8 @@ from bench.measurer import Measurer
 from bench.plan import Job, Plan
 from bench.report.progress import RunProgress
 from bench.results.record import RunFolder
-from bench.results.rows import measurement_rows, phase_rows
+from bench.results.rows import measurement_rows, phase_rows, timeline_rows
+from bench.results.schema import TIMELINE
 from bench.results.tables import frame, phases_frame, to_csv
 from bench.values import format_mb, format_seconds
 
@@ -53,6 +54,9 @@ class Runner:
         self.folder.write("measurements.csv", to_csv(frame(rows)))
         phases = [row for record in ordered for row in phase_rows(record)]
         self.folder.write("phases.csv", to_csv(phases_frame(phases)))
+        if self.measurer.timeline:
+            times = [row for record in ordered for row in timeline_rows(record)]
+            self.folder.write("timeline.csv", to_csv(frame(times, TIMELINE)))
 
 
 def _summary(job: Job, record: Mapping[str, Any]) -> str:

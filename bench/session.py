@@ -101,7 +101,9 @@ def _measure(
         programs = revisions.programs()
         programs.prune()
         measurer = Measurer(
-            folder, revisions, programs, request.limits, progress, check=request.check
+            *(folder, revisions, programs, request.limits, progress),
+            check=request.check,
+            timeline=request.timeline,
         )
         runner = Runner(plan, folder, measurer, progress, known)
         try:
@@ -150,9 +152,9 @@ def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) ->
     console.print(f"[dim]{legend(narrow.header)}[/]", highlight=False)
     if left_out := [name for name in summary.header if name not in narrow.header]:
         console.print(f"[dim]too narrow for {', '.join(left_out)}: see the file[/]")
-    console.print(
-        f"{folder.path}/measurements.csv, phases.csv", markup=False, highlight=False, soft_wrap=True
-    )
+    tables = ("measurements.csv", "phases.csv", "timeline.csv")
+    there = ", ".join(name for name in tables if (folder.path / name).exists())
+    console.print(f"{folder.path}/{there}", markup=False, highlight=False, soft_wrap=True)
     statuses = set(rows["status"])
     return Exit.OK if statuses & {"ok", "unsupported"} else Exit.UNDECIDED
 

@@ -15,6 +15,8 @@ from bench.errors import Exit, RequestError
 from bench.programs import ProgramStore
 from bench.request import Request
 from bench.results.record import RunFolder, list_runs
+from bench.results.schema import TIMELINE
+from bench.results.tables import read_table
 from tests.disks import files_of_at_most
 from tests.workers import Workers
 
@@ -69,6 +71,19 @@ def test_a_run_ends_with_its_table_and_its_files(revisions: Revisions, out: Path
     assert folder.missing() == []
     names = {path.name for path in folder.path.iterdir()}
     assert {"config.yaml", "machine.json", "request.json", "raw.jsonl", "phases.csv"} <= names
+    assert "timeline.csv" not in names
+
+
+def test_a_timeline_is_a_table_of_the_run(revisions: Revisions, out: Path) -> None:
+    code, text = bench(revisions, out, *WORDS, "timeline=on")
+    assert code == Exit.OK
+    (run,) = list_runs(out)
+    assert f"{out / run}/measurements.csv, phases.csv, timeline.csv" in text
+    table = read_table(out / run / "timeline.csv", TIMELINE)
+    records = RunFolder(out / run).records()
+    assert len(table) == sum(len(record["timeline"]) for record in records) > 0
+    assert set(table["method"]) == {"export", "encode"}
+    assert table.groupby("method")["rss_bytes"].max().min() > 1_000_000
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])

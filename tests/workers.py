@@ -13,7 +13,10 @@ _WORKER = """
 import hashlib, json, os, signal, sys, time
 request = json.load(open(sys.argv[1]))
 events = open(request["events"], "a", buffering=1)
-def say(event, **fields): events.write(json.dumps({"event": event, **fields}) + "\\n")
+began = time.monotonic()
+def say(event, **fields):
+    line = {"event": event, "t": time.monotonic() - began, **fields}
+    events.write(json.dumps(line) + "\\n")
 task = request.get("method", request["task"])
 with open(HERE + "/started", "a") as started: started.write(task + "\\n")
 MB = 1_000_000

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -34,7 +33,8 @@ from bench.report.part import Part, as_markdown, to_terminal
 from bench.report.sources import Source, at_revisions, find, noise_tables
 from bench.report.table import summarise, without_empty
 from bench.report.words import Words, split
-from bench.results.tables import phases_frame, read_csv
+from bench.results.schema import PHASES, TIMELINE
+from bench.results.tables import read_csv, read_table
 from bench.values import parse_path
 
 _KEYS = ("format", "html", "runs")
@@ -123,11 +123,11 @@ def _html(
     path = _page(words, alone.path if alone else None)
     if path is None:
         return None
-    file = alone.path / "phases.csv" if alone else None
-    phases = phases_frame(_dicts(file)) if file and file.exists() else None
+    phases = read_table(alone.path / "phases.csv", PHASES) if alone else None
+    timeline = read_table(alone.path / "timeline.csv", TIMELINE) if alone else None
     from bench.report.html import write_report  # its plots take a second to import
 
-    write_report(path, table, phases, said, None)
+    write_report(path, table, phases, said, None, timeline)
     return str(path)
 
 
@@ -137,11 +137,6 @@ def _page(words: Words, folder: Path | None) -> Path | None:
     if given is None:
         return folder / "report.html" if folder else None
     return None if given == "no" else parse_path(given)
-
-
-def _dicts(file: Path) -> Iterator[dict[str, Any]]:
-    table = pd.read_csv(file, dtype="string", keep_default_na=False, na_values=[""])
-    return (dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False))
 
 
 if __name__ == "__main__":

@@ -54,10 +54,7 @@ def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     A step's row is named ``phase/step`` and sums up all of its calls; those of MLX's own profile
     are named ``memprofile/...`` and are of physical footprint.
     """
-    cell = record["cells"][-1]
-    base = {key: cell[key] for key in ("model", "precision", "backend", "method")}
-    base |= {key: cell[key] for key in ("exporter", "runtime")}
-    base |= {"cell_key": cell["key"], "repeat": record["repeat"]}
+    base = _process(record)
     rows = []
     for event in record["events"]:
         if event["event"] == "phase":
@@ -69,6 +66,26 @@ def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
             name = f"memprofile/{event['name']}"
             rows.append({**base, "phase": name} | _picked(event, _PROFILE_COLUMNS))
     return rows
+
+
+def timeline_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one row per change of RSS that was seen, with the phase it was in."""
+    points = record.get("timeline") or ()
+    entered = [(e["t"], e["phase"]) for e in record["events"] if e["event"] == "enter"][::-1]
+    base = _process(record) if points else {}
+    rows = []
+    for t_s, rss_bytes, file_bytes in points:
+        phase = next((name for began, name in entered if began <= t_s), "start")
+        row = {"t_s": t_s, "rss_bytes": rss_bytes, "file_bytes": file_bytes, "phase": phase}
+        rows.append(base | row)
+    return rows
+
+
+def _process(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the tables of a process say of it: it goes by its last cell."""
+    cell = record["cells"][-1]
+    axes = ("model", "precision", "backend", "method", "exporter", "runtime")
+    return {key: cell[key] for key in axes} | {"cell_key": cell["key"], "repeat": record["repeat"]}
 
 
 def crosscheck(record: Mapping[str, Any], peak: int | None) -> str:

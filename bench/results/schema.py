@@ -95,7 +95,7 @@ PROVENANCE = (
 )
 """What rows from elsewhere have beside :data:`MEASUREMENTS`; our own leave these empty."""
 
-PHASES = (
+_PROCESS = (
     Column("cell_key", "string", "cell the process measured (its last, for a run)"),
     Column("model", "string", "model of conf/model"),
     Column("precision", "string", "precision asked for"),
@@ -104,6 +104,10 @@ PHASES = (
     Column("exporter", "string", "revision that wrote the program"),
     Column("runtime", "string", "revision that ran the program; empty for an export"),
     Column("repeat", "Int64", "number of the fresh process, from 0"),
+)
+
+PHASES = (
+    *_PROCESS,
     Column("phase", "string", "name of the phase; phase/step for all calls of a step within it"),
     Column(
         "seconds", "float64", "its duration; for a step of all calls, other steps inside included"
@@ -114,4 +118,12 @@ PHASES = (
     Column(
         "raised_bytes", "Int64", "by how much the step's calls raised the process's peak so far"
     ),
+)
+
+TIMELINE = (
+    *_PROCESS,
+    Column("t_s", "float64", "seconds since the process was started"),
+    Column("rss_bytes", "Int64", "RSS at that moment, seen from outside; only changes have a row"),
+    Column("file_bytes", "Int64", "of that, pages of files and shared memory; empty on macOS"),
+    Column("phase", "string", "the phase it was in"),
 )

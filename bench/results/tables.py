@@ -78,6 +78,22 @@ def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFra
         raise RequestError(f"{path}: not a table of measurements ({error})") from None
 
 
+def read_table(path: Path, columns: Sequence[Column]) -> pd.DataFrame | None:
+    """Read a table that stands beside ``measurements.csv``; None where there is none.
+
+    Raises:
+        RequestError: if the file is no such table.
+
+    """
+    if not path.exists():
+        return None
+    try:
+        text = pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
+        return frame(text.to_dict("records"), columns)  # type: ignore[arg-type]  # names of columns
+    except (OSError, ValueError, TypeError) as error:
+        raise RequestError(f"{path}: not a table of its kind ({error})") from None
+
+
 def _texts(column: pd.Series[Any]) -> pd.Series[Any]:
     """Turn categories, as written by :func:`to_csv`, into the texts they stand for."""
     different = [as_written(text) for text in column.cat.categories]

@@ -4,7 +4,7 @@ import pandas as pd
 
 from bench.config import load
 from bench.plan import make_plan
-from bench.results.schema import PHASES
+from bench.results.schema import PHASES, TIMELINE
 from bench.results.tables import frame
 
 PHASE_NAMES = {
@@ -46,6 +46,19 @@ def phases_of(rows: pd.DataFrame) -> pd.DataFrame:
                 | {"phase": name, "seconds": 0.5, "rss_bytes": rss, "peak_bytes": rss + 10**6}
             )
     return frame(found, PHASES)
+
+
+def timeline_of(rows: pd.DataFrame, moments: int = 1000) -> pd.DataFrame:
+    """RSS of each process, rising and falling; its highest is in one moment alone."""
+    found = []
+    for row in rows.drop_duplicates(["method", "precision", "exporter"], keep="last").itertuples():
+        for n in range(moments):
+            rss = row.baseline_bytes + (n % 7) * 10**6
+            moment = {"t_s": n / 100, "file_bytes": 10**7, "phase": "first" if n < 50 else "loop"}
+            moment["rss_bytes"] = row.peak_bytes if n == 333 else rss
+            known = {"cell_key": row.cell_key, "method": row.method, "repeat": 0}
+            found.append(known | moment)
+    return frame(found, TIMELINE)
 
 
 def many(count: int) -> pd.DataFrame:

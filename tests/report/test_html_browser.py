@@ -11,7 +11,7 @@ import pytest
 from bench.analysis.conclusion import Conclusion
 from bench.report.html import write_report
 from bench.report.table import summarise
-from tests.report.html_data import many, phases_of, rows_of
+from tests.report.html_data import many, phases_of, rows_of, timeline_of
 from tests.report.test_html_bisection import VERDICT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -36,9 +36,9 @@ def visit(browser, tmp_path: Path) -> Iterator[Any]:
     said: list[str] = []
     contexts = []
 
-    def open_report(rows, phases=None, conclusions=(), bisection=None, **options):
+    def open_report(rows, phases=None, conclusions=(), bisection=None, timeline=None, **options):
         path = tmp_path / "report.html"
-        write_report(path, rows, phases, conclusions, bisection)
+        write_report(path, rows, phases, conclusions, bisection, timeline)
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()
@@ -213,6 +213,15 @@ def test_figures_known_as_totals_alone_are_what_is_drawn_first(visit) -> None:
         drawn(page, section)
         chosen = page.locator(f"#{section} select").last.evaluate("(s) => s.value")
         assert chosen == "peak_bytes"
+
+
+def test_rss_against_time_is_drawn_with_its_phases(visit) -> None:
+    rows = rows_of("method=encode,decode", "iterations=1,20")
+    page = visit(rows, timeline=timeline_of(rows))
+    drawn(page, "timeline", 2)
+    texts = page.locator("#timeline svg text").all_text_contents()
+    assert "loop" in texts
+    assert "RSS, MB" in texts
 
 
 def test_conclusions_lead_to_their_cells(visit) -> None:

@@ -5,9 +5,16 @@ import json
 import pandas as pd
 
 from bench.report.html.cells import ranked, reduce_cells, tops
-from bench.report.html.payload import cells_content, evidence, pack, phases_content, positions
+from bench.report.html.payload import (
+    cells_content,
+    evidence,
+    pack,
+    phases_content,
+    positions,
+    timeline_content,
+)
 from bench.report.table import summarise
-from tests.report.html_data import phases_of, rows_of
+from tests.report.html_data import phases_of, rows_of, timeline_of
 
 
 def test_one_row_per_cell_with_the_figures_of_the_terminal_table() -> None:
@@ -97,3 +104,24 @@ def test_phases_that_could_be_of_two_builds_are_nobodys() -> None:
     twice = pd.concat([rows, rows.assign(build_key="another build")])
     assert phases_content(phases_of(rows), reduce_cells(rows))["process"]
     assert phases_content(phases_of(rows), reduce_cells(twice))["process"] == []
+
+
+def test_a_timeline_is_thinned_and_keeps_its_peak_and_where_phases_begin() -> None:
+    rows = rows_of("method=encode,decode", "iterations=1,20")
+    content = timeline_content(timeline_of(rows), reduce_cells(rows))
+    owners = set(content["process"])
+    assert len(owners) == 2
+    assert max(content["rss_bytes"]) == rows["peak_bytes"].max()
+    for owner in owners:
+        own = [n for n, process in enumerate(content["process"]) if process == owner]
+        times = [content["t_s"][n] for n in own]
+        assert times == sorted(set(times))
+        assert 300 <= len(own) <= 500
+        assert {0.0, 0.49, 0.5, 9.99} <= set(times)  # first and last of each phase
+    assert content["phase"]["names"] == ["first", "loop"]
+
+
+def test_a_timeline_that_could_be_of_two_machines_is_nobodys() -> None:
+    rows = rows_of("method=encode", "iterations=1")
+    two = pd.concat([rows, rows.assign(machine="another")])
+    assert timeline_content(timeline_of(rows), reduce_cells(two))["process"] == []

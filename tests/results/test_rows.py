@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bench.results.rows import crosscheck, measurement_rows, phase_rows
+from bench.results.rows import crosscheck, measurement_rows, phase_rows, timeline_rows
 
 CELL = {
     "model": "tiny",
@@ -205,3 +205,17 @@ def test_what_a_program_was_compared_with_is_a_column_or_a_note() -> None:
     assert row({"errors": {"encode": 2e-7, "decode": 4e-6}})["check_error"] == "4.0e-06"
     assert row({})["check_error"] == ""
     assert row({"note": "no runtime"})["notes"] == "not compared with the model: no runtime"
+
+
+def test_each_moment_of_a_timeline_has_the_phase_it_was_in() -> None:
+    events = [
+        {"event": "enter", "t": 0.1, "phase": "import"},
+        {"event": "enter", "t": 0.5, "phase": "loop"},
+    ]
+    points = [[0.05, 10, 4], [0.1, 20, None], [0.4999, 30, 5], [7.0, 40, 5]]
+    rows = timeline_rows(record(events=events, timeline=points))
+    assert [row["phase"] for row in rows] == ["start", "import", "import", "loop"]
+    assert [row["t_s"] for row in rows] == [0.05, 0.1, 0.4999, 7.0]
+    assert rows[1] | {"rss_bytes": 20, "file_bytes": None} == rows[1]
+    assert {row["cell_key"] for row in rows} == {"k5"}  # a process goes by its last cell
+    assert timeline_rows(record()) == []

@@ -7,12 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
-from bench.errors import EtPeakError, Exit, RequestError
+from bench.errors import EtPeakError, Exit
 from bench.report.html.document import write_report
-from bench.results.schema import PHASES
-from bench.results.tables import frame, read_csv
+from bench.results.schema import PHASES, TIMELINE
+from bench.results.tables import read_csv, read_table
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,8 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     table = given.run / "measurements.csv" if given.run.is_dir() else given.run
     out = given.out or folder / "report.html"
     try:
-        phases = read_phases(folder / "phases.csv") if given.run.is_dir() else None
-        write_report(out, read_csv(table), phases, (), None)
+        beside = given.run if given.run.is_dir() else None
+        phases = read_table(beside / "phases.csv", PHASES) if beside else None
+        timeline = read_table(beside / "timeline.csv", TIMELINE) if beside else None
+        write_report(out, read_csv(table), phases, (), None, timeline)
     except OSError as error:
         print(f"et-peak: {error.strerror}: {error.filename}", file=sys.stderr)
         return Exit.BAD_REQUEST
@@ -38,22 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     print(out)
     return Exit.OK
-
-
-def read_phases(path: Path) -> pd.DataFrame | None:
-    """Read ``phases.csv``; None where there is none.
-
-    Raises:
-        RequestError: if the file is no such table.
-
-    """
-    if not path.exists():
-        return None
-    try:
-        text = pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
-        return frame(text.to_dict("records"), PHASES)  # type: ignore[arg-type]  # names of columns
-    except (OSError, ValueError, TypeError) as error:
-        raise RequestError(f"{path}: not a table of phases ({error})") from None
 
 
 if __name__ == "__main__":

@@ -14,8 +14,15 @@ from markupsafe import Markup
 from bench.analysis.conclusion import Conclusion
 from bench.report.html import bisection as bisections
 from bench.report.html.cells import Cells, reduce_cells
-from bench.report.html.payload import cells_content, evidence, pack, phases_content, positions
-from bench.report.html.plots import PARTS, plots
+from bench.report.html.payload import (
+    cells_content,
+    evidence,
+    pack,
+    phases_content,
+    positions,
+    timeline_content,
+)
+from bench.report.html.plots import PARTS, SHADES, plots
 from bench.report.html.vega import vega_script
 from bench.report.table import legend
 from bench.results.record import write_whole
@@ -37,6 +44,7 @@ def write_report(
     phases: pd.DataFrame | None,
     conclusions: Sequence[Conclusion],
     bisection: Mapping[str, Any] | None,
+    timeline: pd.DataFrame | None = None,
 ) -> None:
     """Write the page.
 
@@ -46,9 +54,10 @@ def write_report(
         phases: as ``phases.csv`` of the same folder, if there is one.
         conclusions: what the rows show, in the order to be read.
         bisection: content of a bisection's ``verdict.json``.
+        timeline: as ``timeline.csv`` of the folder, if there is one.
 
     """
-    write_whole(path, render(rows, phases, conclusions, bisection))
+    write_whole(path, render(rows, phases, conclusions, bisection, timeline))
 
 
 def render(
@@ -56,10 +65,12 @@ def render(
     phases: pd.DataFrame | None = None,
     conclusions: Sequence[Conclusion] = (),
     bisection: Mapping[str, Any] | None = None,
+    timeline: pd.DataFrame | None = None,
 ) -> str:
     """Return the page as :func:`write_report` writes it. The same input gives the same text."""
     cells = reduce_cells(rows)
     phase_columns = phases_content(phases, cells)
+    times = timeline_content(timeline, cells)
     plot = bisections.plot_content(bisection) if bisection else None
     table = cells.table
     environment = jinja2.Environment(
@@ -77,6 +88,8 @@ def render(
         reasons=_reasons(table),
         revisions=len(cells.revisions),
         has_phases=bool(phase_columns["process"]),
+        has_timeline=bool(times["process"]),
+        shades=SHADES,
         has_iterations=table.dropna(subset=["steady_bytes"])["iterations"].nunique() > 1,
         parts=PARTS,
         bisection=None
@@ -88,8 +101,13 @@ def render(
             "command": bisection["command"],
         },
         plots=plots(),
-        page_facts={"parts": PARTS},
-        data=pack({"cells": cells_content(cells), "phases": phase_columns, "bisection": plot}),
+        page_facts={"parts": PARTS, "shades": SHADES},
+        data=pack(
+            {
+                **{"cells": cells_content(cells), "phases": phase_columns},
+                **{"timeline": times, "bisection": plot},
+            }
+        ),
         css=Markup((_PAGE / "report.css").read_text(encoding="utf-8")),  # noqa: S704  # our own
         vega=Markup(vega_script()),  # noqa: S704  # a package's own
         script=Markup("\n".join(_script(name) for name in _SCRIPTS)),  # noqa: S704  # our own

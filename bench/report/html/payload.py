@@ -22,7 +22,9 @@ _TEXTS = (
 _NUMBERS = (*NUMBERS, "repeats", "lowest", "highest", "process", "pair", "last")
 _IN_ORDER = ("side", "name", "command")
 """Texts whose order of appearance is a person's already, or nobody's."""
-_SECONDS = ("total_s", "exec_median_s", "seconds")
+_SECONDS = ("total_s", "exec_median_s", "seconds", "t_s")
+_POINTS = 400
+"""Of one process's timeline, about: more than a plot has pixels is not seen."""
 
 
 def pack(content: Any) -> str:
@@ -67,6 +69,33 @@ def phases_content(phases: pd.DataFrame | None, cells: Cells) -> dict[str, Any]:
     middle = by_size.groupby("cell_key")["repeat"].transform("size").sub(1).floordiv(2)
     chosen = by_size.loc[rank.eq(middle), ["cell_key", "repeat"]]
     kept = known.merge(chosen, on=["cell_key", "repeat"])
+    codes, names = pd.factorize(kept["phase"])
+    return {
+        "process": kept["cell_key"].map(owner).tolist(),
+        "phase": {"names": list(map(str, names)), "codes": codes.tolist()},
+        **{name: _number_column(kept[name]) for name in columns},
+    }
+
+
+def timeline_content(timeline: pd.DataFrame | None, cells: Cells) -> dict[str, Any]:
+    """Return RSS against time of each process, from its first repeat, in a few hundred points.
+
+    Of each stretch of neighbours the highest is kept, so that no peak is lost. ``process`` is the
+    number that the cells of the process have, too; see :func:`phases_content` on whose it is.
+    """
+    columns = ("t_s", "rss_bytes", "file_bytes")
+    if timeline is None or timeline.empty:
+        return {"process": [], "phase": {"names": [], "codes": []}, **{c: [] for c in columns}}
+    owner = cells.table.drop_duplicates("cell_key", keep=False).set_index("cell_key")["process"]
+    known = timeline[timeline["cell_key"].isin(owner.index)]
+    first = known.groupby("cell_key")["repeat"].transform("min")
+    known = known[known["repeat"].eq(first)].reset_index(drop=True)
+    group = known.groupby(["cell_key", "phase"], sort=False)
+    size = known.groupby("cell_key")["t_s"].transform("size").floordiv(_POINTS).add(1)
+    stretch = group.cumcount().floordiv(size)
+    highest = known.groupby([known["cell_key"], known["phase"], stretch])["rss_bytes"].idxmax()
+    ends = [*group.head(1).index, *group.tail(1).index]
+    kept = known.loc[sorted({*highest, *ends})]
     codes, names = pd.factorize(kept["phase"])
     return {
         "process": kept["cell_key"].map(owner).tolist(),

@@ -17,6 +17,8 @@ PARTS = {
     "above it, freed before its end": "#ee8866",
 }
 """What the memory of a phase is made of, and its colour: P. Tol's schemes, safe for all eyes."""
+SHADES = {"pages of files": "#9aa3ad", "all else": "#4477aa"}
+"""What RSS against time is made of, and its colour."""
 _TIP = {"content": "data"}
 _LINES = "split(datum.label, '\\n')"
 
@@ -26,6 +28,7 @@ def plots() -> dict[str, Spec]:
     made = {
         "matrix": _matrix(),
         "phases": _phases(),
+        "timeline": _timeline(),
         "iterations": _iterations(),
         "revisions": _revisions(),
         "bisection": _bisection(),
@@ -134,6 +137,61 @@ def _phases() -> Spec:
                     "x": {"field": "peak", "type": "quantitative"},
                     "text": {"field": "peak", "type": "quantitative", "format": ".1f"},
                     "opacity": {"condition": {"test": "datum.highest", "value": 1}, "value": 0.65},
+                },
+            },
+        ],
+    }
+
+
+def _timeline() -> Spec:
+    """Stacked areas: RSS of one process against time, with a rule where each phase begins."""
+    x = {"field": "t", "type": "quantitative", "title": "seconds since the process was started"}
+    ink = {"expr": "dark ? '#ddd' : '#333'"}
+    return {
+        "description": "RSS of one process against time, in MB from zero, with its phases.",
+        "params": [{"name": "dark", "value": False}],
+        "encoding": {"x": {**x, "scale": {"nice": False}, "axis": {"grid": False}}},
+        "layer": [
+            {
+                "data": {"name": "points"},
+                "mark": {"type": "area", "interpolate": "step-after"},
+                "encoding": {
+                    "y": {
+                        "field": "mb",
+                        "type": "quantitative",
+                        "stack": "zero",
+                        "title": "RSS, MB",
+                        "scale": {"zero": True, "nice": False},
+                    },
+                    "order": {"field": "layer", "type": "quantitative"},
+                    "color": {
+                        "field": "part",
+                        "type": "nominal",
+                        "scale": {"domain": [*SHADES], "range": [*SHADES.values()]},
+                        "legend": None,
+                    },
+                },
+            },
+            {
+                "data": {"name": "starts"},
+                "mark": {"type": "rule", "strokeDash": [3, 3], "color": ink, "tooltip": _TIP},
+            },
+            {
+                "data": {"name": "starts"},
+                "transform": [{"filter": "datum.named"}],
+                "mark": {
+                    "type": "text",
+                    "angle": 270,
+                    "align": "right",
+                    "baseline": "top",
+                    "dx": -2,
+                    "dy": 3,
+                    "fontSize": 10,
+                    "color": ink,
+                },
+                "encoding": {
+                    "y": {"value": 0},
+                    "text": {"field": "phase", "type": "nominal"},
                 },
             },
         ],

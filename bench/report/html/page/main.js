@@ -1,6 +1,6 @@
 // Ties the page together.
 
-const PARTS = JSON.parse(document.getElementById("facts").textContent).parts;
+const { parts: PARTS, shades: SHADES } = JSON.parse(document.getElementById("facts").textContent);
 const CARDS = 6; // small plots shown at first, and added by "Show more"
 const PAIRS = 25;
 const ROWS = 60; // of the matrix
@@ -95,6 +95,7 @@ class Page {
     this.addMatrix();
     if (document.getElementById("revisions")) this.addRevisions();
     if (document.getElementById("phases")) this.addPhases();
+    if (document.getElementById("timeline")) this.addTimeline();
     if (document.getElementById("iterations")) this.addIterations();
     this.table = new Table(this.store, document.getElementById("cells"), this.open);
     const filter = new Filter(this.store, document.getElementById("filters"), (cells) => this.see(cells));
@@ -122,7 +123,7 @@ class Page {
 
   redraw() {
     for (const plot of this.plots) plot.invalidate();
-    for (const cards of [this.phaseCards, this.markCards]) {
+    for (const cards of [this.phaseCards, this.timeCards, this.markCards]) {
       for (const plot of cards?.plots ?? []) plot.invalidate();
     }
   }
@@ -213,6 +214,20 @@ class Page {
         }
       }
       this.phaseCards.show(cells);
+    });
+  }
+
+  addTimeline() {
+    const { store } = this;
+    this.timeCards = new Cards(document.querySelector("[data-cards=timeline]"), (figure, cell) => {
+      const name = store.text("name", cell);
+      figure.firstChild.textContent = name;
+      const rows = timeRows(store, store.number("process", cell));
+      return new Plot(figure, () => name, (width) => timelinePlot(rows, width), this.tip);
+    });
+    this.cards.push(() => {
+      const timed = (cell) => store.number("last", cell) && store.timesOf.has(store.number("process", cell));
+      this.timeCards.show(this.cells.filter(timed));
     });
   }
 

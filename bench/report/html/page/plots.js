@@ -230,6 +230,39 @@ function phasesPlot(rows, most, width) {
   return { spec, marks: rows.length };
 }
 
+// Rows of the plot of one process against time: two parts per moment, and where phases begin.
+function timeRows(store, process) {
+  const moments = (store.timesOf.get(process) ?? []).map((row) => store.moment(row));
+  const [files, rest] = Object.keys(SHADES);
+  const points = moments.flatMap(({ t, rss, files: mapped }) => [
+    { t, layer: 0, part: files, mb: mapped / MB },
+    { t, layer: 1, part: rest, mb: (rss - mapped) / MB },
+  ]);
+  const last = moments.at(-1)?.t ?? 0;
+  const begun = moments.filter(({ phase }, n) => n && phase !== moments[n - 1].phase);
+  const starts = begun.map(({ t, phase }, n) => ({
+    t,
+    phase,
+    tip: phase,
+    lines: [["begins after", formatSeconds(t)]],
+    // A phase too short for its name is told by the pointer.
+    named: (begun[n + 1]?.t ?? last) - t > 0.045 * last,
+  }));
+  return { points, starts, last, most: Math.max(0, ...moments.map(({ rss }) => rss / MB)) };
+}
+
+function timelinePlot({ points, starts, last, most }, width) {
+  if (!points.length) return { empty: "No samples were taken." };
+  const spec = filled("timeline", { points, starts }, (plot) => {
+    plot.width = Math.max(220, width - 4);
+    plot.height = 230;
+    plot.autosize = { type: "fit-x", contains: "padding" };
+    plot.encoding.x.scale.domain = [0, last];
+    plot.layer[0].encoding.y.scale.domain = [0, 1.05 * most];
+  });
+  return { spec, marks: points.length };
+}
+
 function iterationsPlot(rows, { most, precision, method }, width) {
   const spec = filled("iterations", { marks: rows }, (plot) => {
     plot.width = Math.max(220, width - 4);

@@ -9,13 +9,15 @@ async function unpack(text) {
 }
 
 class Store {
-  constructor({ cells, phases, bisection }) {
+  constructor({ cells, phases, timeline, bisection }) {
     this.count = cells.count;
     this.texts = cells.texts;
     this.numbers = cells.numbers;
     this.phases = phases;
+    this.timeline = timeline;
     this.bisection = bisection;
     this.ofProcess = groupBy(phases.process, (process) => process);
+    this.timesOf = groupBy(timeline.process, (process) => process);
   }
 
   all() {
@@ -53,6 +55,17 @@ class Store {
   // The columns among `columns` on which cells differ; an empty value is no value.
   varying(columns) {
     return columns.filter((c) => this.texts[c].names.filter((name) => name !== "").length > 1);
+  }
+
+  // What one row of timeline.csv says; all of it counts as "all else" where files are not told apart.
+  moment(row) {
+    const { phase, t_s, rss_bytes, file_bytes } = this.timeline;
+    return {
+      phase: phase.names[phase.codes[row]],
+      t: t_s[row],
+      rss: rss_bytes[row],
+      files: file_bytes[row] ?? 0,
+    };
   }
 
   // What one row of phases.csv says.
