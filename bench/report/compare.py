@@ -29,7 +29,7 @@ from bench.analysis.compare import FLOOR, JUDGED, METRICS, Comparison, compare
 from bench.command import run_command
 from bench.errors import Exit, RequestError, choices
 from bench.report import comparison as words_of
-from bench.report.grid import terminal, to_csv
+from bench.report.grid import to_csv
 from bench.report.sources import at_revisions, find_one, noise_tables
 from bench.report.words import Words, parse_ratio, split
 from bench.values import parse_list, parse_path
@@ -119,9 +119,7 @@ def _show(result: Comparison, title: str, form: str, console: Console) -> None:
     if form == "json":
         print(words_of.to_json(result))
         return
-    console.print(f"{title}: {words_of.verdict_counts(result)}", markup=False, highlight=False)
-    if result.lines:
-        console.print(terminal(words_of.grid(result), words_of.caption(result)))
+    words_of.to_terminal(result, title, console)
     for remark in words_of.remarks(result):
         console.print(f"  {remark}", markup=False, highlight=False, soft_wrap=True)
 

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from rich.console import Console
+
 from bench.analysis.cells import text as cell_text
 from bench.analysis.compare import Comparison, Figure, Line
-from bench.report.grid import Grid, markdown
+from bench.report.grid import Grid, markdown, say, terminal
 from bench.values import format_change, format_percent, format_seconds, format_size
 
 _AXES = ("model", "precision", "backend", "method", "iterations", "samples")
@@ -19,6 +21,8 @@ _SHOWS: dict[str, Callable[[float], str]] = {
     "time": format_seconds,
     "pte": format_size,
 }
+SHOWN = 200
+"""Lines of a table in a terminal; all of them are in the other formats."""
 _VERDICTS = ("regressed", "improved", "same", "noisy", "incomparable")
 
 
@@ -83,6 +87,22 @@ def remarks(comparison: Comparison) -> list[str]:
         f"{format_percent(comparison.floor).lstrip('+')} (floor=)"
     )
     return found
+
+
+def to_terminal(comparison: Comparison, title: str, console: Console) -> None:
+    """Print the comparison; of a very long one what is not the same first, then the beginning."""
+    say(console, f"{title}: {verdict_counts(comparison)}")
+    if not comparison.lines:
+        return
+    whole = grid(comparison)
+    rows = whole.rows
+    if len(rows) > SHOWN:
+        verdicts = (line.verdict == "same" for line in comparison.lines)
+        ordered = sorted(zip(verdicts, range(len(rows)), strict=True))
+        rows = tuple(rows[n] for _same, n in ordered[:SHOWN])
+    console.print(terminal(Grid(whole.header, rows, whole.right), caption(comparison)))
+    if len(whole.rows) > SHOWN:
+        say(console, f"and {len(whole.rows) - SHOWN} lines more: format=markdown has all")
 
 
 def summary(comparison: Comparison, title: str) -> str:

@@ -7,6 +7,7 @@ import io
 from dataclasses import dataclass
 
 from rich import box
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -82,6 +83,11 @@ def terminal(grid: Grid, title: str = "") -> Table:
     for row in grid.rows:
         table.add_row(*(_styled(text) for text in row))
     return table
+
+
+def say(console: Console, line: str) -> None:
+    """Print a line as it is: no markup, no colours of numbers, no line breaks of rich's."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _styled(text: str) -> str:

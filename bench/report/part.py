@@ -11,11 +11,9 @@ from bench.analysis.conclusion import Conclusion
 from bench.report import comparison as changes
 from bench.report import conclusions as words_of
 from bench.report import grid as grids
-from bench.report.grid import Grid
+from bench.report.grid import Grid, say
 from bench.report.table import Summary, caption, legend, markdown, narrowed, rich_table
 
-_SHOWN = 200
-"""Lines of a table in a terminal; all of them are in the other formats."""
 _BESIDE = "beside our own runs of the same program"
 
 
@@ -60,24 +58,21 @@ def to_terminal(part: Part, console: Console) -> None:
     console.rule(part.title, align="left")
     if part.table is not None:
         table = part.table
-        shown = Summary(table.header, table.lines[:_SHOWN], table.constant, ())
+        shown = Summary(table.header, table.lines[: changes.SHOWN], table.constant, ())
         console.print(rich_table(narrowed(shown, console.width)))
-        if len(table.lines) > _SHOWN:
-            _say(console, f"and {len(table.lines) - _SHOWN} lines more: format=markdown has all")
+        if len(table.lines) > changes.SHOWN:
+            say(
+                console,
+                f"and {len(table.lines) - changes.SHOWN} lines more: format=markdown has all",
+            )
     for note in part.notes:
-        _say(console, f"  {note}")
+        say(console, f"  {note}")
     if part.change is not None:
         title, change = part.change
-        _say(console, f"{title}: {changes.verdict_counts(change)}")
-        grid = changes.grid(change)
-        console.print(grids.terminal(Grid(grid.header, grid.rows[:_SHOWN], grid.right)))
+        changes.to_terminal(change, title, console)
     if part.beside is not None:
         console.print(grids.terminal(part.beside, _BESIDE))
     for line in words_of.lines(part.conclusions):
-        _say(console, line)
+        say(console, line)
     if part.table is not None:
         console.print(f"[dim]{legend(part.table.header)}[/]", highlight=False)
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -83,3 +83,17 @@ def test_wrong_requests_are_one_line(words, said, capsys) -> None:
     assert main(words) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+def test_a_long_table_is_cut_in_a_terminal_and_shows_what_changed(tmp_path, capsys) -> None:
+    sides = []
+    for side, peaks in (("before", [160] * 250), ("after", [160] * 249 + [200])):
+        rows = [row(samples=401 + n, peak_delta_bytes=p * MB) for n, p in enumerate(peaks)]
+        path = tmp_path / f"{side}.csv"
+        path.write_text(to_csv(table(*(r | {"cell_key": f"k{n}"} for n, r in enumerate(rows)))))
+        sides.append(str(path))
+    assert main(sides) == 0
+    out = capsys.readouterr().out
+    assert "1 regressed, 249 same" in out
+    assert "and 50 lines more: format=markdown has all" in out
+    assert out.count(" same") - 1 == 199 and "regressed" in out.splitlines()[5]
