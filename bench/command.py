@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from bench import start
+from bench import place, start
 from bench.disk import DiskError
 from bench.errors import EtPeakError, Exit, RequestError
 
@@ -58,7 +58,8 @@ def run_command(
 ) -> int:
     """Run a command to its exit code; what it raises is one line for the person.
 
-    SIGTERM is an interruption like Ctrl-C. A reader that closes the pipe early is none: output
+    A relative path is meant from where the person stands, whoever started the command. SIGTERM is
+    an interruption like Ctrl-C. A reader that closes the pipe early is none: output
     that nobody reads is no failure, but nothing more can be said.
 
     Args:
@@ -74,6 +75,7 @@ def run_command(
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # progress, when it goes into a file too
     try:
+        place.go_back()
         return work(list(sys.argv[1:] if argv is None else argv), console)
     except EtPeakError as error:
         print(f"et-peak: {error}", file=sys.stderr)

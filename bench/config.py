@@ -19,6 +19,7 @@ from bench.compose import (
 from bench.dimensions import most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
+from bench.place import lasting, ours
 from bench.pte import check_words
 from bench.request import Limits, Origin, Request
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
@@ -142,19 +143,19 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
             if text["memory_cap"] in ("", "none")
             else parse_size("memory_cap", text["memory_cap"]),
         ),
-        out=Path(text["out"] or "results/runs").expanduser(),
+        out=Path(given["out"]).expanduser() if given.get("out") else ours(str(base["out"])),
         resume=text["resume"] or None,
         check=text["check"],
         steps=text["steps"] == "on",
         memprofile=text["memprofile"] == "on",
         timeline=text["timeline"] == "on",
-        overrides=tuple(_lasting(word) for word in overrides if not word.startswith("resume=")),
+        overrides=tuple(lasting_word(word) for word in overrides if not word.startswith("resume=")),
     )
 
 
-def _lasting(word: str) -> str:
+def lasting_word(word: str) -> str:
     """Return a word that means the same when the run is resumed from another folder."""
     key, _, value = word.partition("=")
-    if key not in ("pte", "script", "gguf"):
-        return word
-    return f"{key}={','.join(str(Path(p).expanduser().absolute()) for p in parse_list(key, value))}"
+    if key == "pte":
+        return f"{key}={','.join(map(lasting, parse_list(key, value)))}"
+    return f"{key}={lasting(value)}" if key in _PATHS else word

@@ -99,8 +99,8 @@ def environments(words: Sequence[str]) -> None:
         raise RequestError("environments: takes repo=PATH, a clone of ExecuTorch, and no more")
     store = Store()
     base = recipe_for(_RELEASE)
+    repository = open_repository(given[0], store.root.parent, _say)  # a wrong one builds nothing
     store.ensure(base, _say)  # warms uv's cache, and is what the overlays are laid over
-    repository = open_repository(given[0], store.root.parent, _say)
 
     def overlay(sha: str) -> OverlayRecipe:
         return OverlayRecipe(base, GitTree(repository.git_dir, sha), "perf")

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bench.errors import EtPeakError
+from bench.place import ROOT
 from bench.results.tables import frame, to_csv
 from bench.values import format_mb, format_seconds
 
@@ -90,7 +91,7 @@ def _child(command: Sequence[str]) -> tuple[float, float, int]:
     began = time.monotonic()
     # Bytecode is compiled once in a user's life, not once a command.
     env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=env) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, env=env) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -22,6 +22,7 @@ from bench.estimate import estimate, history
 from bench.experiment import WORD, Experiment, sentence
 from bench.measurer import Measurer
 from bench.needs import refuse_too_large
+from bench.place import ROOT
 from bench.plan import Plan, make_plan
 from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
@@ -110,7 +111,7 @@ def _measure(
             with progress.shown():
                 records = runner.run()
         except (KeyboardInterrupt, DiskError) as end:
-            return resumable(end, f"nox -s bench -- resume={folder.id}{_elsewhere(request)}")
+            return resumable(end, f"nox -s bench -- resume={folder.id}{_elsewhere(folder)}")
     code = _show(records, folder, console)
     if experiment:
         rows = [row for record in records for row in measurement_rows(record)]
@@ -168,7 +169,7 @@ def _history(out: Path) -> dict[str, float]:
     return history(records)
 
 
-def _elsewhere(request: Request) -> str:
-    """Return the `out=` that a resume needs, where it is not the usual one."""
-    given = [word for word in request.overrides if word.startswith("out=")]
-    return f" {shlex.quote(given[0])}" if given else ""
+def _elsewhere(folder: RunFolder) -> str:
+    """Return the `out=` that a resume needs, where the run is not in the usual place."""
+    out = folder.path.parent.absolute()
+    return "" if out == ROOT / "results/runs" else f" {shlex.quote(f'out={out}')}"

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from bench.errors import RequestError
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-def parse_path(text: str) -> Path:
-    """Parse a path that is relative to where the person stands.
-
-    nox starts a command in its own folder and passes the person's by ET_PEAK_CWD.
-    """
-    began = os.environ.get("ET_PEAK_CWD")
-    path = Path(text).expanduser()
-    return path if began is None or Path(began) == Path.cwd() else Path(began, path)
 
 
 def parse_list(name: str, text: str) -> list[str]:

@@ -25,9 +25,6 @@ def main(argv: list[str]) -> int:
     if not missing:
         from bisect.cli import run
 
-        # nox starts us in the noxfile's folder, where Python finds this package; now go back.
-        if began := os.environ.pop("ET_PEAK_CWD", None):
-            os.chdir(began)
         return run(argv)
     if "ET_PEAK_HANDED_OVER" in os.environ:
         print(f"et-peak: the controller's environment lacks {', '.join(missing)}", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 
 from bench.compose import CONF, compose_one
-from bench.config import load, without_nulls
+from bench.config import lasting_word, load, without_nulls
 from bench.errors import RequestError, choices
 from bench.request import Request
 from bench.script import read_script
@@ -158,8 +158,7 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             raise RequestError("resume: goes first and alone: python -m bisect resume=ID")
         if key == "out":
             raise RequestError("out: not of a bisection; ET_PEAK_RESULTS moves where they are kept")
-        if key in ("repo", "nightly_index", "script", "gguf"):
-            word = f"{key}={_absolute(value)}"
+        word = lasting_word(word)
         if equals and key in OWN:
             if key in own:
                 raise RequestError(f"{key}: given twice ({own[key]!r} and {value!r})")
@@ -167,12 +166,6 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         else:
             cell.append(word)
     return own, cell
-
-
-def _absolute(text: str) -> str:
-    """Return a path that means the same from anywhere; an address is left as it is."""
-    path = Path(text).expanduser()
-    return str(path.absolute()) if text and path.exists() else text
 
 
 def _unless_given(defaults: Mapping[str, Any], cell: Sequence[str]) -> list[str]:

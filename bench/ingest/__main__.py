@@ -26,10 +26,10 @@ from bench.errors import Exit, RequestError
 from bench.ingest import fields
 from bench.ingest.readers import Row, read
 from bench.ingest.rows import build
+from bench.place import ours
 from bench.report.words import Words, split
 from bench.results.record import write_whole
 from bench.results.tables import frame, in_order, to_csv
-from bench.values import parse_path
 
 _OWN = ("name", "to", "replace")
 _KEYS = ("kind", *_OWN, *fields.TEXTS, *fields.COUNTS)
@@ -47,7 +47,7 @@ def _main(argv: list[str], _console: Console) -> int:
     words = split(argv, _KEYS)
     if len(words.names) != 1:
         raise RequestError(f"give one file (given: {len(words.names)}; --help for the schema)")
-    path = parse_path(words.names[0])
+    path = Path(words.names[0]).expanduser()
     target = _target(path, words)
     common = {key: _common(key, text) for key, text in words.values.items() if key not in _OWN}
     common = {"device": None, "source": path.name} | common
@@ -99,9 +99,8 @@ def _target(path: Path, words: Words) -> Path:
     name = words.get("name", path.stem)
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise RequestError(f"name: {name!r} may have letters, digits, '.', '-' and '_'")
-    target = (
-        parse_path(words.values["to"]) if "to" in words.values else Path("results")
-    ) / f"{name}.csv"
+    given = words.values.get("to")
+    target = (Path(given).expanduser() if given else ours("results")) / f"{name}.csv"
     if target.exists() and words.get("replace", "no") != "yes":
         raise RequestError(f"{target} is there already; give name=, or replace=yes")
     return target

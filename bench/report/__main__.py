@@ -26,6 +26,7 @@ from bench.analysis.compare import compare
 from bench.analysis.conclusion import Conclusion
 from bench.command import run_command
 from bench.errors import Exit, choices
+from bench.place import ours
 from bench.report.beside import beside
 from bench.report.bisection import find_bisection, report_bisection
 from bench.report.formats import FORMATS
@@ -35,10 +36,8 @@ from bench.report.table import summarise, without_empty
 from bench.report.words import Words, split
 from bench.results.schema import PHASES, TIMELINE
 from bench.results.tables import read_csv, read_table
-from bench.values import parse_path
 
 _KEYS = ("format", "html", "runs")
-_RESULTS = Path("results")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,14 +53,15 @@ def _main(argv: list[str], console: Console) -> int:
     form = words.get("format", "table")
     if form not in (valid := ["table", "markdown", *FORMATS]):
         raise choices("format", form, valid)
-    runs = parse_path(words.values["runs"]) if "runs" in words.values else _RESULTS / "runs"
-    if len(words.names) == 1 and (folder := find_bisection(words.names[0], _RESULTS)) is not None:
+    given, results = words.values.get("runs"), ours("results")
+    runs = Path(given).expanduser() if given else results / "runs"
+    if len(words.names) == 1 and (folder := find_bisection(words.names[0], results)) is not None:
         page = _page(words, folder)
         report_bisection(folder, form, page, console)
         if page is not None:
             print(page, file=sys.stderr)
         return Exit.OK
-    sources = [s for name in words.names or ("latest",) for s in find(name, runs, _RESULTS)]
+    sources = [s for name in words.names or ("latest",) for s in find(name, runs, results)]
     concluded = [attribute(source.table) for source in sources]
     together = across([source.table for source in sources]) if len(sources) > 1 else []
     said = [*(one for part in concluded for one in part), *together]
@@ -69,9 +69,9 @@ def _main(argv: list[str], console: Console) -> int:
     if form in FORMATS:
         print(FORMATS[form](table, said), end="")
         return Exit.OK
-    ours = _published() if table["device"].notna().any() else []
+    published = _published() if table["device"].notna().any() else []
     parts = [
-        _part(source, conclusions, ours)
+        _part(source, conclusions, published)
         for source, conclusions in zip(sources, concluded, strict=True)
     ]
     if together:
@@ -87,7 +87,7 @@ def _main(argv: list[str], console: Console) -> int:
     return Exit.OK
 
 
-def _part(source: Source, conclusions: Sequence[Conclusion], ours: list[pd.DataFrame]) -> Part:
+def _part(source: Source, conclusions: Sequence[Conclusion], published: list[pd.DataFrame]) -> Part:
     """Lay one table out: its lines, before and after where it holds two revisions."""
     summary = without_empty(summarise(source.table))
     notes = list(summary.reasons)
@@ -99,7 +99,7 @@ def _part(source: Source, conclusions: Sequence[Conclusion], ours: list[pd.DataF
         runtimes = {str(name) for name in source.table["runtime"].dropna()}
         key = "commit" if runtimes in (set(), set(revisions)) else "exporter"
         before, after = at_revisions(source, key, revisions)
-        change = compare(before, after, earlier=noise_tables(_RESULTS))
+        change = compare(before, after, earlier=noise_tables(ours("results")))
     title = " -> ".join(revisions)
     return Part(
         source.name,
@@ -107,12 +107,12 @@ def _part(source: Source, conclusions: Sequence[Conclusion], ours: list[pd.DataF
         tuple(conclusions),
         tuple(notes),
         (title, change) if change is not None and change.lines else None,
-        beside(source.table, ours),
+        beside(source.table, published),
     )
 
 
 def _published() -> list[pd.DataFrame]:
-    return [read_csv(path, COLUMNS) for path in sorted(_RESULTS.glob("*.csv"))]
+    return [read_csv(path, COLUMNS) for path in sorted(ours("results").glob("*.csv"))]
 
 
 def _html(
@@ -136,7 +136,7 @@ def _page(words: Words, folder: Path | None) -> Path | None:
     given = words.values.get("html")
     if given is None:
         return folder / "report.html" if folder else None
-    return None if given == "no" else parse_path(given)
+    return None if given == "no" else Path(given).expanduser()
 
 
 if __name__ == "__main__":

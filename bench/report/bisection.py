@@ -15,7 +15,6 @@ from bench.report.html.bisection import facts, headline
 from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows, phase_rows
 from bench.results.tables import frame, phases_frame
-from bench.values import parse_path
 
 _FORMATS = ("table", "markdown", "json")
 
@@ -27,7 +26,7 @@ def find_bisection(word: str, results: Path) -> Path | None:
         RequestError: if it names one that has no verdict (yet).
 
     """
-    path = parse_path(word)
+    path = Path(word).expanduser()
     if path.name == "verdict.json" and path.is_file():
         return path.parent
     kept = Path(os.environ.get("ET_PEAK_RESULTS", results)) / "bisect"

@@ -28,15 +28,15 @@ from bench.analysis.comparable import REASONS
 from bench.analysis.compare import FLOOR, JUDGED, METRICS, Comparison, compare
 from bench.command import run_command
 from bench.errors import Exit, RequestError, choices
+from bench.place import ours
 from bench.report import comparison as words_of
 from bench.report.grid import to_csv
 from bench.report.sources import at_revisions, find_one, noise_tables
 from bench.report.words import Words, parse_ratio, split
-from bench.values import parse_list, parse_path
+from bench.values import parse_list
 
 _REVISIONS = ("commit", "exporter", "runtime")
 _KEYS = (*_REVISIONS, "floor", "metric", "force", "noise", "format", "runs")
-_RESULTS = Path("results")
 _FORMATS = ("table", "markdown", "csv", "json")
 
 
@@ -69,17 +69,18 @@ def _sides(words: Words) -> tuple[str, pd.DataFrame, pd.DataFrame]:
         revisions = parse_list(key, words.values[key])
         if len(words.names) != 1 or len(revisions) != 2:
             raise RequestError(f"{key}: give one run and two revisions: RUN {key}=X,Y")
-        source = find_one(words.names[0], runs, _RESULTS)
+        source = find_one(words.names[0], runs, ours("results"))
         before, after = at_revisions(source, key, revisions)
         return f"{revisions[0]} -> {revisions[1]} in {source.name}", before, after
     if len(words.names) != 2:
         raise RequestError(f"give two of them, before and after (given: {len(words.names)})")
-    left, right = (find_one(name, runs, _RESULTS) for name in words.names)
+    left, right = (find_one(name, runs, ours("results")) for name in words.names)
     return f"{left.name} -> {right.name}", left.table, right.table
 
 
 def _runs(words: Words) -> Path:
-    return parse_path(words.values["runs"]) if "runs" in words.values else _RESULTS / "runs"
+    given = words.values.get("runs")
+    return Path(given).expanduser() if given else ours("results/runs")
 
 
 def _revisions(words: Words) -> str | None:
@@ -99,10 +100,10 @@ def _compared(words: Words, before: pd.DataFrame, after: pd.DataFrame) -> Compar
         for value in given:
             if value not in valid:
                 raise choices(key, value, valid)
-    earlier = noise_tables(_RESULTS)
+    earlier = noise_tables(ours("results"))
     if "noise" in words.values:
         runs = _runs(words)
-        earlier.append(find_one(words.values["noise"], runs, _RESULTS).table)
+        earlier.append(find_one(words.values["noise"], runs, ours("results")).table)
     floor = parse_ratio("floor", words.values["floor"]) if "floor" in words.values else FLOOR
     return compare(before, after, floor=floor, force=force, judged=judged, earlier=earlier)
 

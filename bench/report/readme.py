@@ -20,6 +20,7 @@ from rich.console import Console
 
 from bench.command import Parser, run_command
 from bench.errors import Exit, RequestError
+from bench.place import ours
 from bench.report.table import caption, markdown, summarise
 from bench.results.record import write_whole
 from bench.results.tables import read_csv
@@ -69,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: list[str], _console: Console) -> int:
     parser = Parser("see --help", prog="nox -s readme --", description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if out of date")
-    parser.add_argument("--file", type=Path, default=Path("README.md"))
+    parser.add_argument("--file", type=Path, default=ours("README.md"))
     given = parser.parse_args(argv)
     try:
         old = given.file.read_text(encoding="utf-8")

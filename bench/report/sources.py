@@ -12,7 +12,6 @@ from bench.analysis.cells import COLUMNS
 from bench.errors import RequestError
 from bench.results.record import RunFolder, list_runs
 from bench.results.tables import frame, read_csv
-from bench.values import parse_path
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def find(word: str, runs: Path, results: Path) -> list[Source]:
         RequestError: if it names none, with what is there.
 
     """
-    path = parse_path(word)
+    path = Path(word).expanduser()
     if (path / "measurements.csv").is_file():
         return [_run(path)]
     if path.is_dir():

@@ -14,11 +14,10 @@ from rich.console import Console
 from bench.command import Parser, run_command
 from bench.disk import writing
 from bench.errors import Exit, RequestError
+from bench.place import ours
 from bench.results.record import RunFolder, check_out
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame, publish
-
-_RUNS = Path("results/runs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,8 +38,8 @@ def _publish(argv: list[str], _console: Console) -> int:
         default=["latest"],
         help="ids of runs [latest]; of a cell in several, the last one's rows are taken",
     )
-    parser.add_argument("--out", type=Path, default=_RUNS, help="where the runs are")
-    parser.add_argument("--to", type=Path, default=Path("results"), help="where the table goes")
+    parser.add_argument("--out", type=Path, default=ours("results/runs"), help="where the runs are")
+    parser.add_argument("--to", type=Path, default=ours("results"), help="where the table goes")
     parser.add_argument(
         "--partial", action="store_true", help="also of a run that is not finished: what there is"
     )
@@ -75,7 +74,7 @@ def _check_whole(folder: RunFolder, out: Path, *, partial: bool) -> None:
     if not missing or (partial and done):
         return
     shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-    elsewhere = "" if out == _RUNS else f" {shlex.quote(f'out={out}')}"
+    elsewhere = "" if out == ours("results/runs") else f" {shlex.quote(f'out={out}')}"
     mend = f"finish it with nox -s bench -- resume={folder.id}{elsewhere}"
     there = f", or publish what there is with --partial ({done} measurements)" if done else ""
     raise RequestError(f"run {folder.id} is not finished, it lacks {shown}: {mend}{there}")

@@ -13,6 +13,7 @@ from rich.console import Console
 from bench.command import Parser, run_command
 from bench.environment import Store
 from bench.errors import Exit, RequestError, choices
+from bench.place import ours
 from bench.repository import commit_info, first_parent_range, paths_changed
 from bench.results.record import RunFolder
 from bench.revision.relevance import files_read, native_mapped, touched
@@ -52,7 +53,8 @@ def _main(argv: list[str], console: Console) -> int:
     if not ends:
         raise RequestError(f"{given.range or 'nothing given'}: give two revisions as A..B")
     words = _split(given.words)
-    folder = RunFolder.find(Path(words.get("out", "results/runs")), words.get("run", "latest"))
+    out = Path(words["out"]).expanduser() if words.get("out") else ours("results/runs")
+    folder = RunFolder.find(out, words.get("run", "latest"))
     records = _chosen(folder, words)
     revisions = Revisions(Store(), words.get("repo"))
     revisions.say = lambda line: print(f"et-peak: {line}", file=sys.stderr)

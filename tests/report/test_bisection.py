@@ -51,7 +51,7 @@ def test_a_relative_path_is_from_where_the_person_stands(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.move(bisection, elsewhere / "mine")
-    monkeypatch.setenv("ET_PEAK_CWD", str(elsewhere))
+    monkeypatch.chdir(elsewhere)
     assert main(["mine", "html=page.html"]) == 0
     assert (elsewhere / "page.html").exists()
     assert main(["yours"]) == 2

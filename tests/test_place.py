@@ -1,0 +1,105 @@
+"""Paths are meant from where the person stands; our own are the repository's."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench.command import run_command
+from bench.config import _PATHS, lasting_word, load
+from bench.place import ROOT, lasting, ours
+
+
+def start(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Start a command as nox does: in the repository, with the name of another folder."""
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"ET_PEAK_CACHE": str(tmp_path / "cache"), "ET_PEAK_CWD": str(tmp_path)},
+    )
+
+
+# Each refuses a place below a file that is there only where the person stands.
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("bench out=file/runs", "{here}/file is no folder"),
+        ("bench model=script script=file", "file"),
+        ("bench pte=file", "pte: file is empty"),
+        ("bench repo=clone commit=main", "clone is no git repository"),
+        ("bench.perf environments repo=clone", "clone is no git repository"),
+        ("bench.results name --to file/tables", "{here}/file is no folder"),
+        ("bench.revision A..B run=latest out=runs", "no finished measurement"),
+        ("bench.report runs=runs only", "'only' is no run, table or file (runs in runs: begun"),
+        ("bench.report.compare noise=file a b runs=runs", "(runs in runs: begun"),
+        ("bench.report.readme --check --file file", "file: up to date"),
+        ("bench.ingest file to=elsewhere", "file: "),
+        ("bisect encode_peak repo=clone good=a bad=b", "clone is no git repository"),
+    ],
+)
+def test_a_relative_path_is_from_where_the_person_stands(
+    tmp_path: Path, words: str, said: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "runs" / "begun").mkdir(parents=True)
+    (tmp_path / "runs" / "begun" / "request.json").write_text("{}")
+    done = start(tmp_path, *words.split())
+    assert said.format(here=tmp_path) in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_from_elsewhere_the_default_is_the_repositorys(tmp_path: Path) -> None:
+    done = start(tmp_path, "bench", "--cfg", "job")
+    assert f"out: {ROOT}/results/runs\n" in done.stdout
+    done = start(tmp_path, "bench.report", "whisper-tiny-nowhere")
+    assert f"runs in {ROOT}/results/runs" in done.stderr
+
+
+def test_one_goes_back_once_and_no_child_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)  # undone afterwards
+    monkeypatch.setenv("ET_PEAK_CWD", str(tmp_path))
+
+    def work(_argv: list[str], _console: Console) -> int:
+        assert Path.cwd() == tmp_path
+        assert "ET_PEAK_CWD" not in os.environ
+        return 7
+
+    assert run_command(work, []) == 7
+    monkeypatch.setenv("ET_PEAK_CWD", str(tmp_path / "gone"))
+    assert run_command(work, []) == 3
+    assert capsys.readouterr().err == f"et-peak: No such file or directory: {tmp_path}/gone\n"
+
+
+def test_ours_is_short_where_one_stands_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert ours("results/runs") == Path("results/runs")
+    assert load([]).out == Path("results/runs")
+    monkeypatch.chdir(tmp_path)
+    assert ours("results/runs") == load([]).out == ROOT / "results/runs"
+    assert load(["out=results/runs"]).out == Path("results/runs")
+
+
+@pytest.mark.parametrize("key", [*_PATHS, "pte"])
+def test_every_path_that_is_kept_means_the_same_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert lasting_word(f"{key}=../x") == f"{key}={tmp_path}/../x"
+    assert lasting_word(f"{key}=~/x") == f"{key}={Path.home()}/x"
+
+
+def test_what_is_no_path_stays() -> None:
+    for address in ("https://example.org/a.git", "git@example.org:a/b.git", ""):
+        assert lasting(address) == address
+    assert lasting_word("model=tiny") == "model=tiny"
