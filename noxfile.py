@@ -33,7 +33,7 @@ def install(session: nox.Session, lock: str = "controller") -> None:
 def command(session: nox.Session, *words: str, codes: Iterable[int] = (0,)) -> None:
     """Run a module of ours with the words of the command line, in the controller's environment."""
     install(session)
-    # nox goes to this folder; a relative path is meant from where the person stands (bench/place.py).
+    # nox goes to this folder; a relative path is meant from where the person stands (bench.place).
     env = {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
     session.run("python", "-m", *words, *session.posargs, env=env, success_codes=codes)
 

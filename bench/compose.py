@@ -176,11 +176,10 @@ def _change(config: DictConfig, key: str, value: str) -> None:
     if group not in ("model", "runner"):
         # Nothing in a table would tell such a cell from the plain one.
         raise RequestError(f"{key}: fields of model and runner can be changed, not of {group}")
-    old = OmegaConf.select(config, key)
-    if old is None or leaf == "name" or OmegaConf.is_config(old):
-        valid = [k for k, v in config[group].items() if k != "name" and not OmegaConf.is_config(v)]
-        raise choices(group, leaf, [str(k) for k in valid])
-    OmegaConf.update(config, key, fit.field_value(key, old, value))
+    part: Any = OmegaConf.to_container(config[group])
+    if leaf not in (valid := fit.fields(part)):
+        raise choices(group, leaf, valid)
+    OmegaConf.update(config, key, fit.field_value(key, OmegaConf.select(config, key), value))
     if group == "model":
         config.model.name = f"{config.model.name}[{leaf}={value}]"
 

@@ -20,6 +20,10 @@ from bench.values import parse_int
 ABOUT = ("samples", "methods", "precisions", "usual")
 """Fields of a model that say how to ask for it, and nothing about what is measured."""
 
+_FIXED = ("name", "family")
+WORDS = {"runner.load_mode": ("mmap", "mlock", "buffer")}
+"""Of the fields whose values are words, which these are."""
+
 # Up to this size of the program, comparing takes seconds beside an export of tens.
 _CHEAP_BYTES = 256_000_000
 
@@ -110,14 +114,32 @@ def field_value(key: str, old: object, text: str) -> Any:
     """Parse what a field such as ``model.layers`` is set to, as the type that it has.
 
     Raises:
-        RequestError: if it is no value of that type.
+        RequestError: if it is no value of that type, or no word that the field takes.
 
     """
     if isinstance(old, bool):
         if text not in ("true", "false"):
             raise choices(key, text, ["true", "false"])
         return text == "true"
-    return parse_int(key, text, 1) if isinstance(old, int) else text
+    if isinstance(old, int):
+        return parse_int(key, text, min(1, old))  # 0 means "none" where it is the default
+    if text not in WORDS[key]:
+        raise choices(key, text, list(WORDS[key]))
+    return text
+
+
+def fields(part: Model, prefix: str = "") -> list[str]:
+    """Return the fields of a model or a runner that can be changed, such as ``parts.draft.width``.
+
+    Not what it is called and made by, and not how to ask for it: other values would say of a
+    model what does not hold for it.
+    """
+    found = []
+    for key, value in part.items():
+        if not prefix and key in (*_FIXED, *ABOUT):
+            continue
+        found += fields(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [prefix + key]
+    return found
 
 
 def compared_by_default(request: Mapping[str, Any], pte_bytes: int) -> bool:

@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
-from bench.compose import compose_one, default_commit, host_backend
+from bench import fit
+from bench.compose import CONF, compose_one, default_commit, host_backend
 from bench.config import VALUES, load
 from bench.environment import normalise_release, releases
 from bench.errors import RequestError
@@ -41,6 +43,24 @@ def test_a_changed_field_shows_in_the_name() -> None:
     assert choice.model["name"] == "tiny[n_audio_layer=1]"
 
 
+FIELDS = [
+    (group, field, OmegaConf.select(part, field))
+    for group in ("model", "runner")
+    for part in map(OmegaConf.load, sorted((CONF / group).glob("*.yaml")))
+    for field in fit.fields(part)
+]
+
+
+@pytest.mark.parametrize(("group", "field", "default"), dict.fromkeys(FIELDS))
+def test_a_field_takes_its_default_and_no_other_type(
+    group: str, field: str, default: object
+) -> None:
+    key = f"{group}.{field}"
+    assert fit.field_value(key, default, str(default).lower()) == default
+    with pytest.raises(RequestError, match=f"^{key}: 'x' "):
+        fit.field_value(key, default, "x")
+
+
 @pytest.mark.parametrize(
     ("system", "machine", "backend"),
     [
@@ -66,6 +86,13 @@ def test_backend_auto(system: str, machine: str, backend: str) -> None:
         (["model.n_audio_layer=many"], "not a whole number"),
         (["model.layers=2"], "model: 'layers' is not one of"),
         (["model.name=huge"], "model: 'name' is not one of"),
+        (["model.family=kquant"], "model: 'family' is not one of n_mels"),
+        (["model.samples.max=5"], "model: 'samples.max' is not one of n_mels"),
+        (["model.usual.method=x"], "model: 'usual.method' is not one of n_mels"),
+        (["model=kquant-parts", "model.width=256"], "parts.target.width"),
+        (["runner.load_mode=foo"], "runner.load_mode: 'foo' is not one of mmap, mlock, buffer"),
+        (["model=kquant", "model.layers=0"], "model.layers: 0 is out of range (1 or more)"),
+        (["model=kquant", "model.adapter_rows=-1"], "adapter_rows: -1 is out of range (0 or"),
         (["commit.x=2"], "option: 'commit.x' is not one of"),
         (["iterations=0"], "iterations: 0 is out of range"),
         (["iterations=1,x"], "iterations: 'x' is not a whole number"),

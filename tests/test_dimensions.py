@@ -46,6 +46,11 @@ def test_what_does_not_go_together_is_one_line(words: str, message: str) -> None
     assert str(caught.value).startswith(message)
 
 
+def test_no_adapter_is_the_default_that_can_be_given() -> None:
+    (choice,) = load(["model=kquant", "model.adapter_rows=0"]).choices
+    assert choice.model["adapter_rows"] == 0
+
+
 NARROW = ("model.n_audio_state=192", "model.n_text_state=192")
 
 

@@ -14,7 +14,10 @@ from bench.values import parse_list
 
 EXPORTER = "elsewhere"
 """What the rows of such a program say of its exporter."""
-_DECIDED = ("model", "precision", "backend", "exporter", "samples", "max_tokens")
+_DECIDED = (
+    *("model", "script", "gguf", "precision", "backend", "exporter", "samples", "max_tokens"),
+    *("check", "steps", "memprofile"),
+)
 
 
 @dataclass(frozen=True)

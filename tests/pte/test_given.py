@@ -3,13 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from bench.config import load
+from bench.compose import GROUPS
+from bench.config import VALUES, load
 from bench.errors import RequestError
 from bench.estimate import seconds_of
 from bench.plan import Plan, make_plan
 from bench.pte import EXPORTER
 
 SMALL = Path(__file__).parent / "small.pte"
+RUN_OPTIONS = {
+    *("commit", "runtime", "repo", "rung", "base", "nightly_index", "iterations", "repeats"),
+    *("seed", "allocator", "timeout_s", "memory_cap", "out", "resume"),
+}
 
 
 def plan(*words: str) -> Plan:
@@ -58,9 +63,11 @@ def test_a_sweep_tells_files_of_one_name_apart(tmp_path: Path) -> None:
 
 
 def test_words_that_an_export_would_need_are_refused() -> None:
-    for word in ("model=tiny", "precision=bf16", "backend=mlx", "exporter=v1.4.1", "samples=401"):
-        with pytest.raises(RequestError, match="does not go with pte="):
-            plan(word)
+    # Whatever a run of a program that is there takes no notice of.
+    run = {*RUN_OPTIONS, "method", "runner", "pte", "inputs"}
+    for key in {*GROUPS, *VALUES} - run:
+        with pytest.raises(RequestError, match=f"{key}: does not go with pte="):
+            plan(f"{key}=x")
     with pytest.raises(RequestError, match="goes with pte="):
         load(["inputs=encode:0=1"])
 
