@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,7 +10,11 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from bench.errors import RequestError
 from bench.pte import Given
+
+# Of http(s) the user alone may be a token.
+_SECRET = re.compile(r"https?://[^/@\s]+@|://[^/@:\s]*:[^/@\s]+@", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,15 @@ class Origin:
     base: str | None = None
     """The release whose native libraries an overlay is to have."""
     nightly_index: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a password: what is asked for is written into runs, tables and reports."""
+        for name in ("repo", "nightly_index"):
+            if _SECRET.search(getattr(self, name) or ""):
+                raise RequestError(
+                    f"{name}: an address with a password would be kept with every run: leave it "
+                    "out, and put it into ~/.netrc (for git, also a credential helper)"
+                )
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,20 @@ def test_refusals_are_one_line_with_the_choices(words: list[str], message: str) 
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["repo", "nightly_index"])
+def test_no_password_is_taken_that_would_be_kept(name: str) -> None:
+    """Of every option that may be an address: runs, tables and reports say what was asked for."""
+    for address in (
+        *("https://me:secret@example.org/x", "HTTP://secret@example.org/x"),
+        "ssh://me:secret@example.org/x",
+    ):
+        with pytest.raises(RequestError, match=r"~/\.netrc") as caught:
+            load([f"{name}={address}"])
+        assert "secret" not in str(caught.value)
+    for address in ("https://example.org/a@b", "ssh://git@example.org:22/x", "git@example.org:x"):
+        load([f"{name}={address}"])
+
+
 NULLABLE = [name for name in VALUES if compose_one([])[name] is None]
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import ssl
 import sys
-import urllib.error
 import urllib.request
 import zipfile
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from html.parser import HTMLParser
+from http.client import HTTPException
+from netrc import NetrcParseError, netrc
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.response import addinfourl
 
 from packaging.tags import sys_tags
@@ -167,13 +170,25 @@ class _Links(HTMLParser):
 def _get(address: str) -> addinfourl:
     """Open an http(s) address."""
     context = ssl.create_default_context(cafile=read_pip_config().cert)
+    request = urllib.request.Request(address)  # noqa: S310 - http(s) only
+    if login := _login(urlsplit(address).hostname or ""):
+        request.add_unredirected_header("Authorization", f"Basic {login}")  # to no other host
     try:
         answer: addinfourl = urllib.request.urlopen(  # noqa: S310 - http(s) only
-            address, timeout=_PATIENCE_S, context=context
+            request, timeout=_PATIENCE_S, context=context
         )
-    except (OSError, urllib.error.URLError) as error:
+    except (OSError, HTTPException, ValueError) as error:
         raise BuildError(f"nightly_index: {redact(address)} can't be read: {error}") from None
     return answer
+
+
+def _login(host: str) -> str | None:
+    """Look a host's user and password up, as pip does: in ``$NETRC``, or ``~/.netrc``."""
+    try:
+        found = netrc(os.environ.get("NETRC")).authenticators(host)
+    except (OSError, NetrcParseError):
+        return None
+    return b64encode(f"{found[0]}:{found[2]}".encode()).decode() if found else None
 
 
 def _day(version: Version) -> date | None:

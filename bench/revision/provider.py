@@ -113,7 +113,8 @@ class Provider:
         wanted = needs == "run" or self.origin.rung == "nightly"
         if wanted and self._index and self.origin.rung not in ("overlay", "source"):
             nightly = self._nightly(revision, self._index)
-            none = f"{self.origin.nightly_index} has no nightly below it of its day"
+            day = f"{revision.date.astimezone(UTC):%Y-%m-%d}" if revision.date else "its day"
+            none = f"no nightly of {day} or the day before, made of an ancestor"
             means = replace(means, nightly=nightly, no_nightly=none)
         bases = order_bases(list(releases()), self._nearest(revision))
         return choose(subject, needs, replace(means, bases=bases))

@@ -84,6 +84,17 @@ def test_what_is_no_index_is_one_line(tmp_path, text):
         NightlyIndex(text, tmp_path)
 
 
+def answering(seen):
+    """Answer as the server does, and take down who asked."""
+    answer = SimpleHTTPRequestHandler.do_GET
+
+    def do_get(handler):
+        seen.append(handler.headers["Authorization"])
+        answer(handler)
+
+    return do_get
+
+
 @pytest.fixture
 def served(wheels, tmp_path):
     """The folder as a package index: a page of links with checksums."""
@@ -129,6 +140,25 @@ def test_an_index_that_does_not_answer_is_one_line(tmp_path):
     with pytest.raises(BuildError, match="can't be read") as caught:
         index.wheels(DAY)
     assert "\n" not in str(caught.value)
+
+
+def test_an_address_that_is_none_is_one_line(tmp_path):
+    index = NightlyIndex("https://user:secret@example.org/x", tmp_path)
+    with pytest.raises(BuildError, match="can't be read") as caught:
+        index.wheels(DAY)
+    assert "secret" not in str(caught.value).replace("'secret@example.org'", "")
+
+
+def test_a_password_is_looked_up_where_pip_does(served, tmp_path, monkeypatch):
+    address, _site = served
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    seen = []
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "do_GET", answering(seen))
+    assert NightlyIndex(address, tmp_path / "cache").wheels(DAY)
+    (tmp_path / "netrc").write_text("machine example.org login me password secret\n")
+    assert NightlyIndex(address, tmp_path / "other").wheels(DAY)
+    assert seen == ["Basic bWU6c2VjcmV0", None]
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
@@ -182,7 +212,7 @@ def test_the_runtime_of_a_commit_is_the_nightly_of_its_day(tmp_path):
     assert made[-1].base.rung == "nightly"
     below = revisions.get(first, needs="run")
     assert below.rung == "wheel"
-    assert f"{wheels} has no nightly" in below.why
+    assert "(no nightly of 2026-08-01 or the day before, made of an ancestor; " in below.why
     asked = Revisions(store, str(clone.path), nightly_index=str(wheels), rung="nightly")
     assert asked.get(day[1]).rung == "nightly"
     with pytest.raises(RequestError, match="there is no nightly for"):
