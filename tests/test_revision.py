@@ -199,10 +199,22 @@ def test_an_exporter_at_a_commit_is_an_overlay_on_the_nearest_release(revisions,
     assert "over 1.3.1" in early.why
 
 
-def test_imports_are_tried_once_per_base(revisions, clone, probed):
-    for sha in clone.shas:
+def test_imports_are_tried_of_every_tree(revisions, clone, probed):
+    clone.commit("docs only")
+    for sha in (*clone.shas, "main"):
         revisions.get(sha)
-    assert len(probed.asked) == 1
+    assert len(set(probed.asked)) == len(clone.shas)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_base_does_not_depend_on_what_was_asked_before(store, clone, probed, turned):
+    first, second = clone.shas[:2]
+    probed.failing = {f"Python of {second[:10]} over 1.4.1": {"": "ImportError: _C"}}
+    revisions = Revisions(store, str(clone.path))
+    whys = {sha: revisions.get(sha).why for sha in ((second, first) if turned else (first, second))}
+    assert "over 1.4.1, chosen by" in whys[first]
+    assert "over 1.5.1, chosen by" in whys[second]
+    assert "(not over 1.4.1: ImportError: _C)" in whys[second]
 
 
 def test_a_neighbour_is_taken_where_the_nearest_base_does_not_import(revisions, probed, builds):

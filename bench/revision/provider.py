@@ -73,7 +73,6 @@ class Provider:
         self.say = say
         self._runtimes: Sequence[Subject] = ()
         self._modules: tuple[str, ...] = (_FIRST,)
-        self._proven: set[tuple[str, str | None]] = set()
         self._wheels: dict[str, NightlyWheel] = {}
         self._points: dict[tuple[str, str], str | None] = {}
         self._index: NightlyIndex | None = None
@@ -225,20 +224,14 @@ class Provider:
     def _probe(self, revision: Revision, choice: Choice, base: str) -> Mapping[str, str]:
         """Try over one base what the export will import.
 
-        The first choice is trusted once it has proven itself for another commit; a neighbour
-        of one that failed is not, the fault then being the commit's as likely as the base's.
+        Of every tree, whatever another commit did over that base: what is measured of a commit
+        must not depend on which were looked at before.
         """
-        key = (base, revision.release)
-        if key in self._proven and base == choice.base:
-            return {}
         try:
             environment = self.store.ensure(self._recipe(revision, choice.on(base)), self.say)
         except BuildError as error:
             return {"": str(error)}
-        failures = probe(environment, self._modules)
-        if not failures:
-            self._proven.add(key)
-        return failures
+        return probe(environment, self._modules)
 
 
 def probe(environment: Environment, modules: Sequence[str]) -> Mapping[str, str]:
