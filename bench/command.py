@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from bench import place, start
-from bench.disk import DiskError
 from bench.errors import EtPeakError, Exit, RequestError
 
 WIDTH = 140
@@ -87,22 +86,37 @@ def run_command(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.INTERRUPTED
     except OSError as error:  # a full disk, a folder we may not write
-        where = f": {error.filename}" if error.filename else ""
-        print(f"et-peak: {error.strerror or error}{where}", file=sys.stderr)
+        print(f"et-peak: {_said(error)}", file=sys.stderr)
         return Exit.UNDECIDED
 
 
-def resumable(end: KeyboardInterrupt | DiskError, how: str) -> int:
+def resumable(end: KeyboardInterrupt | EtPeakError | OSError, how: str) -> int:
     """Say in one line why a run ended early, and how to go on; return the exit code.
 
     Args:
-        end: what ended it.
+        end: what ended it; nothing can be said where that was a reader who closed the pipe.
         how: the command that finishes it.
 
     """
-    why = "interrupted" if isinstance(end, KeyboardInterrupt) else str(end)
+    if isinstance(end, BrokenPipeError):
+        raise end
+    if isinstance(end, KeyboardInterrupt):
+        why, code = "interrupted", Exit.INTERRUPTED
+    else:
+        why = _said(end)
+        code = end.exit_code if isinstance(end, EtPeakError) else Exit.UNDECIDED
     print(f"et-peak: {why}; what was measured is kept. Go on with: {how}", file=sys.stderr)
-    return Exit.INTERRUPTED if isinstance(end, KeyboardInterrupt) else end.exit_code
+    return code
+
+
+ENDS = (KeyboardInterrupt, EtPeakError, OSError)
+"""What may end a run of which something is kept already: see :func:`resumable`."""
+
+
+def _said(error: EtPeakError | OSError) -> str:
+    if isinstance(error, EtPeakError):
+        return str(error)
+    return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from bench.compose import CONF
-from bench.config import load
+from bench.config import lasting_word, load
 from bench.errors import RequestError, choices
 from bench.plan import Plan, make_plan
 from bench.request import Request
@@ -67,7 +67,7 @@ def load_experiment(name: str, words: Sequence[str], conf: Path = CONF) -> Exper
         load([*words, *(f"{k}={v}" for k, v in {**common, **arm}.items() if k not in given)], conf)
         for arm in found["arms"].values()
     ]
-    begun = (f"{WORD}{name}", *words)
+    begun = (f"{WORD}{name}", *map(lasting_word, words))
     requests = [replace(request, overrides=begun) for request in requests]
     if any(len(make_plan(request, "").jobs) != request.repeats for request in requests):
         raise RequestError(f"experiment {name}: an arm is one cell; no comma lists")

@@ -13,13 +13,13 @@ from typing import Any
 from rich.console import Console
 
 from bench import machine
-from bench.command import resumable
+from bench.command import ENDS, resumable
 from bench.compose import host
 from bench.config import load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
-from bench.experiment import WORD, Experiment, sentence
+from bench.experiment import WORD, Experiment, load_experiment, resolved, sentence
 from bench.measurer import Measurer
 from bench.needs import refuse_too_large
 from bench.place import ROOT
@@ -55,7 +55,7 @@ def run(
     folder: RunFolder | None = None
     if request.resume:
         folder = RunFolder.find(request.out, request.resume)
-        request = revisions.resolve_all(_resumed(request, folder))
+        request, experiment = _resumed(request, folder, revisions)
     plan = experiment.plan(host()) if experiment else make_plan(request, host())
     plan = refuse_too_large(plan, machine.memory_bytes())
     if folder and folder.read("cells") != [cell.key for cell in plan.cells]:
@@ -110,7 +110,7 @@ def _measure(
         try:
             with progress.shown():
                 records = runner.run()
-        except (KeyboardInterrupt, DiskError) as end:
+        except ENDS as end:
             return resumable(end, f"nox -s bench -- resume={folder.id}{_elsewhere(folder)}")
     code = _show(records, folder, console)
     if experiment:
@@ -131,15 +131,19 @@ def _begin(request: Request, plan: Plan, folder: RunFolder) -> None:
     folder.write("request.json", json.dumps(content, indent=2) + "\n")
 
 
-def _resumed(request: Request, folder: RunFolder) -> Request:
-    """Return the request of the run to finish; nothing else may be given beside `resume=`."""
+def _resumed(
+    request: Request, folder: RunFolder, revisions: Revisions
+) -> tuple[Request, Experiment | None]:
+    """Return what the run to finish is about; nothing else may be given beside `resume=`."""
     extra = [word for word in request.overrides if not word.startswith("out=")]
     if extra:
         raise RequestError(f"resume: goes with nothing else but out= (given: {extra[0]!r})")
     words = folder.read("overrides")
     if words and words[0].startswith(WORD):
-        raise RequestError(f"run {folder.id}: an experiment is begun anew ({words[0]})")
-    return load(words)
+        experiment = load_experiment(words[0].removeprefix(WORD), words[1:])
+        experiment = resolved(experiment, revisions.resolve_all)
+        return experiment.requests[0], experiment
+    return revisions.resolve_all(load(words)), None
 
 
 def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) -> int:

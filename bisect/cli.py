@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench.command import Parser, resumable, run_command
-from bench.disk import DiskError
+from bench.command import ENDS, Parser, resumable, run_command
 from bench.errors import EtPeakError, Exit, RequestError
 from bench.results.record import RunFolder
 
@@ -98,7 +97,7 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
             if not folder.records():  # nothing between good and bad: no bisection was begun
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        except (KeyboardInterrupt, DiskError) as end:
+        except ENDS as end:
             return resumable(end, f"python -m bisect resume {folder.id}")
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -88,14 +89,24 @@ def test_every_end_is_one_line(
 
 @pytest.mark.parametrize(
     ("end", "code", "why"),
-    [(KeyboardInterrupt(), 130, "interrupted"), (DiskError("No space: /x"), 3, "No space: /x")],
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (DiskError("No space: /x"), 3, "No space: /x"),
+        (RequestError("wrong"), 2, "wrong"),
+        (PermissionError(13, "Permission denied", "/x"), 3, "Permission denied: /x"),
+    ],
 )
 def test_what_ends_early_says_how_to_go_on(
-    capsys: pytest.CaptureFixture[str], end: KeyboardInterrupt | DiskError, code: int, why: str
+    capsys: pytest.CaptureFixture[str], end: Any, code: int, why: str
 ) -> None:
     assert resumable(end, "command resume=1") == code
     expected = f"et-peak: {why}; what was measured is kept. Go on with: command resume=1\n"
     assert capsys.readouterr().err == expected
+
+
+def test_a_closed_pipe_is_left_to_who_can_deal_with_it() -> None:
+    with pytest.raises(BrokenPipeError):
+        resumable(BrokenPipeError(), "command")
 
 
 def test_a_parser_with_a_description_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:

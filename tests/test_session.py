@@ -11,12 +11,14 @@ from rich.console import Console
 from bench import session
 from bench.config import load
 from bench.disk import DiskError
-from bench.errors import Exit, RequestError
+from bench.errors import BuildError, Exit, RequestError
+from bench.experiment import Experiment, load_experiment
 from bench.programs import ProgramStore
 from bench.request import Request
 from bench.results.record import RunFolder, list_runs
 from bench.results.schema import TIMELINE
 from bench.results.tables import read_table
+from bench.run import Runner
 from tests.disks import files_of_at_most
 from tests.workers import Workers
 
@@ -149,6 +151,66 @@ def test_an_interrupt_says_how_to_go_on(
     revisions.behave("pass")
     assert bench(revisions, out, f"resume={run}")[0] == Exit.OK
     assert revisions.started == ["export", "encode", "encode"]
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "why"),
+    [
+        (BuildError("no torch"), Exit.UNTESTABLE, "no torch"),
+        (RequestError("wrong"), Exit.BAD_REQUEST, "wrong"),
+        (PermissionError(13, "Permission denied", "/x"), Exit.UNDECIDED, "Permission denied: /x"),
+    ],
+)
+def test_whatever_ends_a_run_says_how_to_go_on(
+    revisions: Revisions,
+    out: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    end: Exception,
+    code: int,
+    why: str,
+) -> None:
+    def run(_runner: Runner) -> None:
+        raise end
+
+    monkeypatch.setattr(Runner, "run", run)
+    assert bench(revisions, out, *WORDS)[0] == code
+    err = capsys.readouterr().err
+    assert err.startswith(f"et-peak: {why}; what was measured is kept. Go on with: nox -s bench")
+    assert err.count("\n") == 1
+
+
+def test_an_experiment_is_finished_as_the_hint_says(
+    revisions: Revisions, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To its own sentence, with the rows of both sittings."""
+    words = ["repeats=2", "commit=v1.4.1", "model.layers=1", f"out={out}"]
+
+    def experiment() -> Experiment:
+        return load_experiment("steps", words)
+
+    def start() -> tuple[int, str]:
+        text = io.StringIO()
+        code = session.run(
+            experiment().requests[0],
+            revisions,  # type: ignore[arg-type]
+            Console(file=text, width=140),
+            dry=False,
+            experiment=experiment(),
+        )
+        return code, text.getvalue()
+
+    revisions.behave("os.kill(os.getppid(), signal.SIGINT); time.sleep(60)")
+    assert start()[0] == Exit.INTERRUPTED
+    (run,) = list_runs(out)
+    assert f"resume={run}" in capsys.readouterr().err
+    revisions.behave("pass")
+    code, text = bench(revisions, out, f"resume={run}")
+    assert code == Exit.OK
+    assert len(RunFolder(out / run).records()) == 4
+    answer = (out / run / "answer.txt").read_text()
+    assert answer.startswith(experiment().question)
+    assert answer in text
 
 
 def test_a_full_disk_says_which_and_how_to_go_on(
