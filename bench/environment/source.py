@@ -13,7 +13,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,13 @@ _FAILING = (
     re.compile(r"^fatal: .*", re.MULTILINE),
     re.compile(r"^\s*(?:[\w.]+Error|[\w.]+Exception): .*", re.MULTILINE),
 )
+_DECIDING = {
+    *("CC", "CXX", "OBJC", "OBJCXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "OBJCFLAGS", "LDFLAGS"),
+    *("MACOSX_DEPLOYMENT_TARGET", "SDKROOT", "DEVELOPER_DIR", "CPATH", "LIBRARY_PATH"),
+    *("CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH", "ARCHFLAGS"),
+}
+_DECIDING_PREFIXES = ("CMAKE_", "EXECUTORCH_")
+_NOT_DECIDING = ("_COMPILER_LAUNCHER", "_PARALLEL_LEVEL")  # how fast, not what
 # Runs a command in another folder, in place of this process: what is started stays one group.
 _ELSEWHERE = "import os, sys; os.chdir(sys.argv[1]); os.execvp(sys.argv[2], sys.argv[2:])"
 
@@ -93,6 +100,8 @@ class SourceRecipe(Recipe):
     git_dir: Path = Path()
     """What holds the clone's ``objects``."""
     build: SourceBuild | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of the person's own, those that decide what is built: see :func:`deciding`."""
 
     @property
     def build_key(self) -> str:
@@ -104,24 +113,47 @@ class SourceRecipe(Recipe):
         if build:
             settings = [build.submodules, build.requirements, build.commands]
             kept["build"] = [*settings, dict(build.environment), dict(build.cmake)]
+        if self.variables:
+            kept["variables"] = dict(self.variables)
         return build_key([kept, self.requirements, self.without_dependencies])
 
     @property
     def why(self) -> str:
         """Say how it came about."""
-        return f"built from source at {self.sha[:10]} with torch {self.torch or 'as resolved'}"
+        own = "".join(f", {redact(f'{name}={value}')}" for name, value in self.variables.items())
+        return f"built from source at {self.sha[:10]} with torch {self.torch or 'as resolved'}{own}"
+
+
+def deciding(build: SourceBuild, environment: Mapping[str, str]) -> dict[str, str]:
+    """Pick the variables that a build lets through and that change what it makes.
+
+    The compilers and their flags, what CMake reads, and what ExecuTorch's own setup.py does.
+    """
+    return {
+        name: value
+        for name, value in sorted(environment.items())
+        if value
+        and (name in _DECIDING or name.startswith(_DECIDING_PREFIXES))
+        and not name.endswith(_NOT_DECIDING)
+        and name not in build.environment
+    }
 
 
 def source_recipe(
-    git_dir: Path, sha: str, read: ReadFile, build: SourceBuild | None = None
+    git_dir: Path,
+    sha: str,
+    read: ReadFile,
+    build: SourceBuild | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> SourceRecipe:
     """Give the recipe of a commit's own build; ``read`` gives files of the commit."""
     build = build or SourceBuild.load()
+    own = deciding(build, environment)
     torch = build.pinned_torch(read)
     like = recipe_for(list(releases())[-1], torch=torch or "any")
     values = {name: getattr(like, name) for name in Recipe.__dataclass_fields__}
     values |= {"rung": "source", "release": sha[:10], "note": ""}
-    return replace(SourceRecipe(**values), sha=sha, git_dir=git_dir, build=build)
+    return replace(SourceRecipe(**values), sha=sha, git_dir=git_dir, build=build, variables=own)
 
 
 def build_source(recipe: SourceRecipe, folder: Path, say: Say, installer: Installer) -> Environment:

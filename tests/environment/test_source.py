@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -153,8 +154,6 @@ def test_the_build_key_has_all_that_decides_and_no_place(clone, build, tmp_path)
     def key(sha=clone.good, build=build, git_dir=opened.common_dir):
         return source_recipe(git_dir, sha, lambda path: opened.read(sha, path), build).build_key
 
-    from dataclasses import replace
-
     assert key() == key(git_dir=tmp_path)
     others = {
         key(),
@@ -221,3 +220,24 @@ def test_the_variables_of_the_build(tmp_path, monkeypatch):
 )  # fmt: skip
 def test_the_failing_line_is_the_one_the_others_follow_from(log, line):
     assert failing_line(log) == line
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MACOSX_DEPLOYMENT_TARGET"),
+        *("CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_PREFIX_PATH", "EXECUTORCH_BUILD_MLX"),
+    ],
+)
+def test_a_variable_that_changes_the_build_is_in_its_key(tmp_path, name):
+    def recipe(**given):
+        return source_recipe(tmp_path, "a" * 40, lambda _path: None, SourceBuild.load(), given)
+
+    one, two = recipe(**{name: "one"}), recipe(**{name: "two"})
+    plain = recipe(HOME="/x", CMAKE_C_COMPILER_LAUNCHER="ccache", CMAKE_BUILD_PARALLEL_LEVEL="2")
+    assert len({one.build_key, two.build_key, plain.build_key}) == 3
+    assert plain.build_key == recipe().build_key
+    assert one.why.endswith(f", {name}=one")
+    fixed = replace(SourceBuild.load(), environment={name: "ours"})
+    given = {name: "theirs"}
+    assert not source_recipe(tmp_path, "a" * 40, lambda _path: None, fixed, given).variables
