@@ -21,10 +21,12 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.response import addinfourl
 
+from filelock import FileLock
 from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from bench.disk import FAULTS, DiskError
 from bench.environment.commands import Commands, redact
 from bench.environment.installer import Installer
 from bench.environment.model import Environment, Say
@@ -107,18 +109,18 @@ class NightlyIndex:
         """
         if not self.remote:
             return Path(wheel.place)
-        kept = self.cache / unquote(wheel.place.rpartition("/")[2])
-        if not kept.is_file():
-            new = kept.with_suffix(".new")
-            self.cache.mkdir(parents=True, exist_ok=True)
-            with _get(wheel.place) as answer, new.open("wb") as file:
-                shutil.copyfileobj(answer, file)
-            with new.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if wheel.sha256 not in (None, found):
-                new.unlink()
-                raise BuildError(f"{redact(wheel.place)} has another checksum than its index gives")
-            new.replace(kept)
+        # A folder of its address and checksum: two indices may call different files alike.
+        key = hashlib.sha256(f"{wheel.place} {wheel.sha256}".encode()).hexdigest()[:12]
+        kept = self.cache / key / unquote(wheel.place.rpartition("/")[2])
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(kept.parent / "lock"):
+            if not kept.is_file():
+                new = kept.with_name(f"new-{os.getpid()}")
+                try:
+                    _fetch(wheel, new)
+                    new.replace(kept)
+                finally:
+                    new.unlink(missing_ok=True)
         return kept
 
     def _list(self) -> list[NightlyWheel]:
@@ -133,7 +135,8 @@ class NightlyIndex:
             rank = min((tags[tag] for tag in own if tag in tags), default=None)
             day = _day(version)
             if name == "executorch" and rank is not None and day:
-                checksum = fragment.removeprefix("sha256=") or None
+                kind, _, value = fragment.partition("=")
+                checksum = value if kind == "sha256" else None
                 wheel = NightlyWheel(str(version), day, address, checksum)
                 # The CPU build before others: it is what everything else here uses.
                 found.append((version.local not in (None, "cpu"), rank, wheel))
@@ -148,6 +151,38 @@ class NightlyIndex:
             links = _Links(page)
             links.feed(answer.read().decode("utf-8", errors="replace"))
         return links.found
+
+
+def _fetch(wheel: NightlyWheel, path: Path) -> None:
+    """Get a wheel, and refuse what is not all of it, or not it.
+
+    Raises:
+        BuildError: for another length or checksum than was said, or no whole zip file.
+        DiskError: where the disk is full.
+
+    """
+    place = redact(wheel.place)
+    try:
+        with _get(wheel.place) as answer, path.open("wb") as file:
+            shutil.copyfileobj(answer, file)
+            length = answer.headers["Content-Length"]
+    except (OSError, HTTPException) as error:
+        if isinstance(error, OSError) and error.errno in FAULTS:
+            raise DiskError(f"{error.strerror}: {path.parent}") from error
+        raise BuildError(f"{place} can't be fetched: {error}") from None
+    if length is not None and path.stat().st_size != int(length):
+        raise BuildError(f"{place} came as {path.stat().st_size} of {length} bytes: try again")
+    with path.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
+    if wheel.sha256 not in (None, found):
+        raise BuildError(f"{place} has another checksum than its index gives")
+    try:
+        with zipfile.ZipFile(path) as whole:
+            broken = whole.testzip()
+    except zipfile.BadZipFile as error:
+        broken = str(error)
+    if broken:
+        raise BuildError(f"{place} is no whole wheel ({broken})")
 
 
 class _Links(HTMLParser):
@@ -239,6 +274,8 @@ def build_nightly(
     torch = choose_torch(recipe.torch, installer, commands, python, sys.platform)
     if torch.note:
         commands.note(torch.note)
+    if torch.warning:
+        say(f"warning: {torch.note}")
     wheel = recipe.index.file(recipe.wheel)
     requirements = [str(wheel), torch.requirement, *recipe.requirements]
     what = f"the nightly {recipe.release}"

@@ -1,11 +1,15 @@
 """What an index holds of a day, and an environment of it. The wheels are made on the spot."""
 
 import hashlib
+import re
 import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -132,7 +136,70 @@ def test_a_wheel_that_is_not_what_its_index_says_is_refused(served, tmp_path):
     (site / "executorch-1.5.0.dev20260806+cpu-py3-none-any.whl").write_bytes(b"other")
     with pytest.raises(BuildError, match="checksum"):
         index.file(wheel)
-    assert not list((tmp_path / "cache").glob("*.whl"))
+    assert not list((tmp_path / "cache").rglob("*.whl"))
+
+
+def cut_short(handler):
+    """Answer with less than was announced, as a connection that breaks does."""
+    content = Path(handler.translate_path(handler.path)).read_bytes()
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content[:-10])
+
+
+def with_a_page(handler):
+    """Answer with a page, as a gateway does: whole, and no wheel."""
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(b"<html>log in first</html>")
+
+
+@pytest.mark.parametrize("answer", [cut_short, with_a_page])
+def test_what_is_no_whole_wheel_is_not_kept(served, tmp_path, monkeypatch, answer):
+    """An index without checksums: the next try gets the wheel anew."""
+    address, site = served
+    page = site / "index.html"
+    page.write_text(re.sub(r"#sha256=\w+", "", page.read_text()))
+    index = NightlyIndex(address, tmp_path / "cache")
+    wheel = index.wheels(DAY)[0]
+    assert wheel.sha256 is None
+    with monkeypatch.context() as broken:
+        broken.setattr(SimpleHTTPRequestHandler, "do_GET", answer)
+        with pytest.raises(BuildError) as caught:
+            index.file(wheel)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()] == ["lock"]
+    assert zipfile.ZipFile(index.file(wheel)).testzip() is None
+
+
+def test_wheels_of_one_name_and_two_places_are_two(served, tmp_path):
+    address, _site = served
+    index = NightlyIndex(address, tmp_path / "cache")
+    wheel = index.wheels(DAY)[0]
+    other = replace(wheel, place=wheel.place.replace("127.0.0.1", "localhost"))
+    assert index.file(wheel) != index.file(other)
+    assert index.file(replace(wheel, sha256=None)) not in (index.file(wheel), index.file(other))
+
+
+def test_whoever_fetches_at_once_gets_one_whole_file(served, tmp_path):
+    address, _site = served
+    wheel = NightlyIndex(address, tmp_path / "cache").wheels(DAY)[0]
+    with ThreadPoolExecutor(8) as pool:
+        indices = [NightlyIndex(address, tmp_path / "cache") for _ in range(8)]
+        files = set(pool.map(lambda index: index.file(wheel), indices))
+    (file,) = files
+    assert zipfile.ZipFile(file).testzip() is None
+    assert not list(file.parent.glob("new-*"))
+
+
+@pytest.mark.parametrize("fragment", ["md5=0123", "egg=x", ""])
+def test_only_a_sha256_is_taken_for_one(served, tmp_path, fragment):
+    address, site = served
+    page = site / "index.html"
+    page.write_text(re.sub(r"sha256=\w+", fragment, page.read_text()))
+    index = NightlyIndex(address, tmp_path / "cache")
+    assert index.sha(index.wheels(DAY)[0]) == "b" * 40
 
 
 def test_an_index_that_does_not_answer_is_one_line(tmp_path):
