@@ -62,7 +62,8 @@ def default_commit(conf: Path = CONF) -> str:
 
 def group_choices(group: str, conf: Path = CONF) -> list[str]:
     """Return the names that ``group=`` takes, in the order of a person (small to large)."""
-    names = {path.stem for path in (conf / group).glob("*.yaml")}
+    # One that begins with _ is what others have in common.
+    names = {path.stem for path in (conf / group).glob("[!_]*.yaml")}
     return sorted(names, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n))
 
 
@@ -98,7 +99,7 @@ def with_defaults(
     """
     names = _group_values("model", given, base, conf)
     models: list[Any] = [
-        OmegaConf.to_container(OmegaConf.load(conf / "model" / f"{name}.yaml")) for name in names
+        OmegaConf.to_container(compose_one([f"model={name}"], conf).model) for name in names
     ]
     usual = {**values} | {name: ",".join(_group_values(name, {}, base, conf)) for name in GROUPS}
     return {**fit.common_defaults(models, given, usual), **given}

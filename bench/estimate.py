@@ -13,8 +13,11 @@ from bench.plan import Job, Plan, digest
 # Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that
 # was measured before uses what it took then.
 _EXPORT = {"xnnpack": (20.0, 8.0), "mlx": (12.0, 1.5), "portable": (12.0, 1.0)}
+# A backend that nobody has timed yet is taken for the slowest to export.
+_EXPORT_OTHER = _EXPORT["xnnpack"]
 # Seconds per execution and million encoder parameters; a portable kernel is no GEMM library.
 _EXECUTE = {"xnnpack": 0.03, "mlx": 0.01, "portable": 5.0}
+_EXECUTE_OTHER = _EXECUTE["xnnpack"]
 _START_S = 6.0
 # Seconds per execution of a program from elsewhere, and GB of its file: XNNPACK's 1.4 for the
 # encoder of Whisper tiny in fp32.
@@ -69,12 +72,12 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
     if model["family"] == "kquant":
         return _EXPORT_KQUANT[0] + _EXPORT_KQUANT[1] * kquant_weights(model) / 1e6
     if job.kind == "export":
-        fixed, per_block = _EXPORT[backend]
+        fixed, per_block = _EXPORT.get(backend, _EXPORT_OTHER)
         blocks = int(model["n_audio_layer"]) + int(model["n_text_layer"])
         return fixed + per_block * blocks
     # Millions of encoder parameters: 12 d^2 per block.
     width, layers = int(model["n_audio_state"]), int(model["n_audio_layer"])
-    per_execution = 0.4 + _EXECUTE[backend] * 12e-6 * width * width * layers
+    per_execution = 0.4 + _EXECUTE.get(backend, _EXECUTE_OTHER) * 12e-6 * width * width * layers
     executions = int(max(job.request["marks"]))
     share = 1.0 if job.cells[0].method == "encode" else 0.25
     return _START_S + share * executions * per_execution

@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from bench import fit
-from bench.compose import CONF, compose_one, default_commit, host_backend
+from bench.compose import compose_one, default_commit, group_choices, host_backend
 from bench.config import VALUES, load
 from bench.environment import normalise_release, releases
 from bench.errors import RequestError
@@ -46,7 +46,8 @@ def test_a_changed_field_shows_in_the_name() -> None:
 FIELDS = [
     (group, field, OmegaConf.select(part, field))
     for group in ("model", "runner")
-    for part in map(OmegaConf.load, sorted((CONF / group).glob("*.yaml")))
+    for name in group_choices(group)
+    for part in [compose_one([f"{group}={name}"])[group]]
     for field in fit.fields(part)
 ]
 

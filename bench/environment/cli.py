@@ -16,10 +16,10 @@ from bench.environment.model import StoredEnvironment
 from bench.environment.recipe import recipe_for, releases
 from bench.environment.store import Store, default_builders, default_root
 from bench.errors import BuildError, EtPeakError, Exit, RequestError
+from bench.values import parse_size
 
 DEFAULT_AGE = "30d"
 _UNITS_S = {"h": 3600, "d": 86400, "w": 604800}
-_UNITS_B = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def _parser() -> Parser:
@@ -63,14 +63,6 @@ def parse_age(text: str) -> timedelta:
     if not match:
         raise RequestError(f"--older-than: {text!r} is no age, such as 12h, 30d or 8w")
     return timedelta(seconds=int(match[1]) * _UNITS_S[match[2]])
-
-
-def parse_size(text: str) -> int:
-    """Read a size such as ``20GB``."""
-    match = re.fullmatch(r"(\d{1,9})(MB|GB|TB)", text)
-    if not match:
-        raise RequestError(f"--max-size: {text!r} is no size, such as 500MB, 20GB or 1TB")
-    return int(match[1]) * _UNITS_B[match[2]]
 
 
 def format_list(items: Sequence[StoredEnvironment], now: datetime) -> list[str]:
@@ -128,10 +120,12 @@ def _prune(store: Store, options: argparse.Namespace) -> None:
     if options.keep is not None and not options.keep.isdecimal():
         raise RequestError(f"--keep: {options.keep!r} is no number")
     limited = options.older_than or options.keep or options.max_size or options.all
+    if options.max_size and options.max_size.isdecimal():  # bytes, that is nothing is left
+        raise RequestError(f"--max-size: {options.max_size!r} has no unit: 500MB, 20GB or 1TB")
     age = options.older_than or (None if limited else DEFAULT_AGE)
     removed = store.prune(
         keep_newest=0 if options.all else int(options.keep) if options.keep else None,
-        max_bytes=parse_size(options.max_size) if options.max_size else None,
+        max_bytes=parse_size("--max-size", options.max_size) if options.max_size else None,
         older_than=parse_age(age) if age else None,
     )
     for item in removed:

@@ -138,11 +138,14 @@ def test_what_is_no_age(text):
         cli.parse_age(text)
 
 
-def test_sizes():
-    assert cli.parse_size("20GB") == 20 * 10**9
-    assert cli.parse_size("500MB") == 500 * 10**6
-    with pytest.raises(RequestError, match="no size"):
-        cli.parse_size("20")
+def test_a_size_without_unit_removes_nothing(built, capsys):
+    assert cli.main(["--prune", "--max-size", "20"]) == 2
+    assert "has no unit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["1.5TB", "20gb", "500 MiB"])
+def test_a_size_is_given_as_everywhere(built, size):
+    assert cli.main(["--prune", "--max-size", size]) == 0
 
 
 def test_help_names_the_releases_and_the_cache(built, capsys, tmp_path):
