@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
@@ -13,12 +12,9 @@ from typing import IO
 
 from bench.environment.tree import FileEntry, TreeSource
 from bench.errors import BuildError, RequestError
+from bench.git import GIT, git_variables
 
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-_QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-"""Reading a repository must not start a program that its configuration names."""
-
-
 _GET = (
     "--no-tags",
     "--no-write-fetch-head",
@@ -34,12 +30,12 @@ class Git:
 
     def __init__(self, *where: object) -> None:
         """Give the options that lead git to the repository, such as ``--git-dir``."""
-        self._command = ["git", *(str(word) for word in where), *_QUIET]
+        self._command = [*GIT, *(str(word) for word in where)]
 
     def output(self, *words: str) -> bytes:
         """Give the standard output of a git command; BuildError where it fails."""
         done = subprocess.run(
-            [*self._command, *words], capture_output=True, check=False, env=_environment()
+            [*self._command, *words], capture_output=True, check=False, env=git_variables()
         )
         if done.returncode != 0:
             lines = [
@@ -76,7 +72,7 @@ class Git:
                 stdin=wanted,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=_environment(),
+                env=git_variables(),
             ) as process:
                 if process.stdout is None:
                     raise AssertionError
@@ -101,7 +97,7 @@ class Git:
                 capture_output=True,
                 text=True,
                 check=False,
-                env=_environment(),
+                env=git_variables(),
             )
 
     @cached_property
@@ -176,10 +172,3 @@ def _next_object(stream: IO[bytes], name: str) -> bytes:
     if len(content) != size or stream.read(1) != b"\n":
         raise BuildError(f"git ended while it gave the file content {name}")
     return content
-
-
-def _environment() -> dict[str, str]:
-    """Give this process's variables without those that lead git to another repository."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    return kept | quiet

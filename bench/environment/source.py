@@ -31,13 +31,13 @@ from bench.environment.wheel import (
     site_packages,
 )
 from bench.errors import BuildError
+from bench.git import GIT, git_variables
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "source" / "executorch.yaml"
 ReadFile = Callable[[str], str | None]
 """Gives the text of a file of the commit; None where there is none."""
 
 _SOURCE = "source"
-_GIT = ("git", "-c", "protocol.ext.allow=never", "-c", f"core.hooksPath={os.devnull}")
 # The first complaint of a compiler, of CMake, of the linker: what comes after it follows from it.
 _FAILING = (
     re.compile(r"^.*?:\d+(?::\d+)?: (?:fatal )?error: .*", re.MULTILINE),
@@ -256,7 +256,7 @@ def _check_out(steps: _Steps, recipe: SourceRecipe, build: SourceBuild, source: 
     folder = source.parent
 
     def git(*words: object, where: Path = source) -> str:
-        return steps.run(f"checking out {recipe.label}", where, [*_GIT, *words], _git_variables())
+        return steps.run(f"checking out {recipe.label}", where, [*GIT, *words], git_variables())
 
     git("init", "--quiet", source, where=folder)
     alternates = source / ".git" / "objects" / "info" / "alternates"
@@ -278,9 +278,9 @@ def _check_out(steps: _Steps, recipe: SourceRecipe, build: SourceBuild, source: 
 
 def _remote_settings(steps: _Steps, git_dir: Path, folder: Path) -> dict[str, str]:
     pattern = r"^(remote\.origin\.(url|promisor|partialclonefilter))$"
-    argv = [*_GIT, "--git-dir", git_dir, "config", "--get-regexp", pattern]
+    argv = [*GIT, "--git-dir", git_dir, "config", "--get-regexp", pattern]
     try:
-        listed = steps.run("reading the clone's remote", folder, argv, _git_variables())
+        listed = steps.run("reading the clone's remote", folder, argv, git_variables())
     except BuildError:  # it has none
         return {}
     pairs = (line.partition(" ") for line in listed.splitlines())
@@ -288,17 +288,6 @@ def _remote_settings(steps: _Steps, git_dir: Path, folder: Path) -> dict[str, st
     if "remote.origin.promisor" in found:
         found |= {"core.repositoryformatversion": "1", "extensions.partialClone": "origin"}
     return found
-
-
-def _git_variables() -> dict[str, str]:
-    """Give this process's variables without those that lead git to another repository."""
-    elsewhere = ("DIR", "COMMON_DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "PREFIX")
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.removeprefix("GIT_") not in elsewhere
-    }
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 def _build_requirements(source: Path) -> list[str]:

@@ -1,22 +1,15 @@
-"""Run git by gitpython: commands as lists, harmlessly configured, complaints in one line."""
+"""Run git on a repository: commands as lists, harmlessly configured, complaints in one line."""
 
 from __future__ import annotations
 
-import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from bench.environment.commands import redact
 from bench.errors import EtPeakError, RequestError
-
-# Nothing that a repository's own configuration could make git run, and no helper transports.
-SAFE = ("protocol.ext.allow=never", "core.fsmonitor=false", f"core.hooksPath={os.devnull}")
-_QUIET = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-}
+from bench.git import GIT, git_variables
 
 
 class GitError(EtPeakError):
@@ -39,18 +32,21 @@ def gitpython() -> Any:
 
 def run_git(folder: Path, *words: str) -> tuple[int, str, str]:
     """Run git in ``folder``; give its exit code, output and errors."""
-    options = [word for setting in SAFE for word in ("-c", setting)]
-    git = gitpython()
+    command = [*GIT, *words]
     try:
-        status, output, errors = git.cmd.Git(str(folder)).execute(
-            ["git", *options, *words],
-            env=_QUIET,
-            with_extended_output=True,
-            with_exceptions=False,
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=git_variables(),  # gitpython can add to the variables, and take none away
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            check=False,
         )
-    except (git.exc.GitCommandNotFound, OSError) as error:
+    except OSError as error:
         raise GitError(f"git can't be run: {error}") from error
-    return int(status), str(output), str(errors)
+    return done.returncode, done.stdout.removesuffix("\n"), done.stderr.removesuffix("\n")
 
 
 def last_word(errors: str) -> str:
