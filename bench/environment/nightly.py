@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import ssl
-import sys
 import urllib.request
 import zipfile
 from base64 import b64encode
@@ -32,14 +31,7 @@ from bench.environment.installer import Installer
 from bench.environment.model import Environment, Say
 from bench.environment.pip_config import read_pip_config
 from bench.environment.recipe import Recipe, build_key, recipe_for, releases
-from bench.environment.wheel import (
-    choose_torch,
-    compile_bytecode,
-    complete_package,
-    describe,
-    git_sha,
-    site_packages,
-)
+from bench.environment.wheel import begin, finish, git_sha
 from bench.errors import BuildError, RequestError
 
 _VERSION_FILE = "executorch/version.py"
@@ -267,22 +259,10 @@ def build_nightly(
     if recipe.index is None or recipe.wheel is None:
         raise BuildError(f"the nightly {recipe.release} is in no index that is configured now")
     commands = Commands(folder)
-    venv = folder / "venv"
-    python = venv / "bin" / "python"
     say(f"building the environment of the nightly {recipe.release} with {installer.name}")
-    installer.create(commands, venv)
-    torch = choose_torch(recipe.torch, installer, commands, python, sys.platform)
-    if torch.note:
-        commands.note(torch.note)
-    if torch.warning:
-        say(f"warning: {torch.note}")
+    python, torch = begin(recipe, commands, installer, say)
     wheel = recipe.index.file(recipe.wheel)
     requirements = [str(wheel), torch.requirement, *recipe.requirements]
     what = f"the nightly {recipe.release}"
     installer.install(commands, python, requirements, what=what, cpu_index=torch.cpu_index)
-    alone = recipe.without_dependencies
-    installer.install(commands, python, alone, what=", ".join(alone), dependencies=False)
-    site = site_packages(venv)
-    complete_package(commands, python, site / "executorch", say)
-    compile_bytecode(commands, python, site)
-    return describe(recipe, folder, installer.freeze(commands, python))
+    return finish(recipe, commands, installer, say)

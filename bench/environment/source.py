@@ -23,13 +23,7 @@ from bench.environment.commands import Commands, redact
 from bench.environment.installer import Installer
 from bench.environment.model import Environment, Say
 from bench.environment.recipe import Recipe, build_key, recipe_for, releases
-from bench.environment.wheel import (
-    choose_torch,
-    compile_bytecode,
-    complete_package,
-    describe,
-    site_packages,
-)
+from bench.environment.wheel import begin, finish
 from bench.errors import BuildError
 from bench.git import GIT, git_variables
 
@@ -160,14 +154,10 @@ def build_source(recipe: SourceRecipe, folder: Path, say: Say, installer: Instal
     """Build ``recipe`` in ``folder``: tens of minutes, for ExecuTorch."""
     build = recipe.build or SourceBuild.load()
     steps = _Steps(folder, say)
-    source, venv = folder / _SOURCE, folder / "venv"
-    python = venv / "bin" / "python"
+    source = folder / _SOURCE
     _check_out(steps, recipe, build, source)
     say(f"preparing the environment of {recipe.label} with {installer.name}")
-    installer.create(steps.commands, venv)
-    torch = choose_torch(recipe.torch, installer, steps.commands, python, sys.platform)
-    if torch.warning:
-        say(f"warning: {torch.note}")
+    python, torch = begin(recipe, steps.commands, installer, say)
     wanted = [*_build_requirements(source), *build.requirements, *recipe.requirements]
     if recipe.torch:
         wanted.append(torch.requirement)
@@ -180,16 +170,8 @@ def build_source(recipe: SourceRecipe, folder: Path, say: Say, installer: Instal
         shown = shlex.join(word.format(python="python") for word in words)
         say(f"building {recipe.label} from source: {shown} (log: {steps.commands.log})")
         steps.run(f"building {recipe.label} from source", source, command, variables)
-    alone = recipe.without_dependencies
-    if alone:
-        what = ", ".join(alone)
-        installer.install(steps.commands, python, alone, what=what, dependencies=False)
-    site = site_packages(venv)
-    if build.package == "executorch":
-        complete_package(steps.commands, python, site / "executorch", say)
-    compile_bytecode(steps.commands, python, site)
     shutil.rmtree(source)
-    environment = describe(recipe, folder, installer.freeze(steps.commands, python))
+    environment = finish(recipe, steps.commands, installer, say, build.package)
     return replace(environment, git_sha=recipe.sha)
 
 

@@ -60,17 +60,10 @@ def choose_torch(
 def build_wheel(recipe: Recipe, folder: Path, say: Say, installer: Installer) -> Environment:
     """Build ``recipe`` in ``folder``, for good: an environment can't be moved."""
     commands = Commands(folder)
-    venv = folder / "venv"
-    python = venv / "bin" / "python"
     say(f"building the environment of ExecuTorch {recipe.release} with {installer.name}")
     if recipe.note:
         say(f"note: {recipe.note}")
-    installer.create(commands, venv)
-    torch = choose_torch(recipe.torch, installer, commands, python, sys.platform)
-    if torch.note:
-        commands.note(torch.note)
-    if torch.warning:
-        say(f"warning: {torch.note}")
+    python, torch = begin(recipe, commands, installer, say)
     say(f"installing executorch=={recipe.release} and {torch.requirement}")
     installer.install(
         commands,
@@ -79,18 +72,43 @@ def build_wheel(recipe: Recipe, folder: Path, say: Say, installer: Installer) ->
         what=f"executorch {recipe.release}",
         cpu_index=torch.cpu_index,
     )
-    installer.install(
-        commands,
-        python,
-        recipe.without_dependencies,
-        what=", ".join(recipe.without_dependencies),
-        dependencies=False,
-    )
+    return finish(recipe, commands, installer, say)
+
+
+def begin(
+    recipe: Recipe, commands: Commands, installer: Installer, say: Say
+) -> tuple[Path, TorchChoice]:
+    """Make an empty environment in the folder of ``commands``; give its Python, and its torch."""
+    venv = commands.folder / "venv"
+    python = venv / "bin" / "python"
+    installer.create(commands, venv)
+    torch = choose_torch(recipe.torch, installer, commands, python, sys.platform)
+    if torch.note:
+        commands.note(torch.note)
+    if torch.warning:
+        say(f"warning: {torch.note}")
+    return python, torch
+
+
+def finish(
+    recipe: Recipe,
+    commands: Commands,
+    installer: Installer,
+    say: Say,
+    package: str = "executorch",
+) -> Environment:
+    """Add what is wanted besides ``package``, which is there; complete, compile and describe it."""
+    venv = commands.folder / "venv"
+    python = venv / "bin" / "python"
+    if alone := recipe.without_dependencies:
+        what = ", ".join(alone)
+        installer.install(commands, python, alone, what=what, dependencies=False)
     site = site_packages(venv)
-    complete_package(commands, python, site / "executorch", say)
+    if package == "executorch":
+        complete_package(commands, python, site / "executorch", say)
     say("compiling the bytecode, so that no measurement has to")
     compile_bytecode(commands, python, site)
-    return describe(recipe, folder, installer.freeze(commands, python))
+    return describe(recipe, commands.folder, installer.freeze(commands, python))
 
 
 def complete_package(commands: Commands, python: Path, executorch: Path, say: Say) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bench.environment.commands import Commands
 from bench.environment.recipe import recipe_for
-from bench.environment.wheel import build_wheel, choose_torch, git_sha, site_packages
+from bench.environment.wheel import begin, build_wheel, choose_torch, git_sha, site_packages
 from bench.errors import BuildError
 
 PYTHON = Path("venv/bin/python")
@@ -132,3 +132,23 @@ def test_the_commit_is_read_without_importing(tmp_path, text, sha):
     file.write_text(text)
     assert git_sha(file) == sha
     assert git_sha(tmp_path / "missing.py") is None
+
+
+def test_whatever_is_built_says_that_its_torch_may_be_for_cuda(tmp_path, monkeypatch):
+    """Of a release, a nightly and a commit alike: all begin so."""
+
+    class NoCpuBuild:
+        knows_cpu_index = False
+
+        def create(self, commands, venv):
+            venv.mkdir()
+
+        def resolves(self, *_, **__):
+            return False
+
+    monkeypatch.setattr("sys.platform", "linux")
+    said = []
+    _, torch = begin(recipe_for("1.4.1"), Commands(tmp_path), NoCpuBuild(), said.append)
+    assert torch.warning
+    assert said == [f"warning: {torch.note}"]
+    assert torch.note in (tmp_path / "build.log").read_text()
