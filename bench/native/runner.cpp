@@ -120,6 +120,12 @@ TensorPtr make_input(const std::string& spec) {
   if (fill == "zeros") {
     return executorch::extension::zeros(sizes, type);
   }
+  if (fill != "spread" && fill != "integers" && fill != "range") {
+    fail("unknown fill of the input " + spec);
+  }
+  if (fill == "integers" && number < 1) {
+    fail("no integers to draw for the input " + spec);
+  }
   switch (type) {
     case ScalarType::Float:
       return filled<float>(sizes, count, fill, number, key);
@@ -134,7 +140,7 @@ TensorPtr make_input(const std::string& spec) {
     case ScalarType::Int:
       return filled<int32_t>(sizes, count, fill, number, key);
     default:
-      fail("cannot make the input " + spec);
+      throw Failure("unsupported", "runner=native cannot make the input " + spec);
   }
 }
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from pathlib import Path
 
 import pandas as pd
 
+from bench.environment import Environment
 from tests.integration.conftest import ROOT, Bench
 from tests.test_gguf import write
 
@@ -55,6 +59,25 @@ def export(bench: Bench, folder: Path, text: str, *words: str) -> tuple[int, pd.
     (path,) = folder.glob("*/measurements.csv")
     rows = pd.read_csv(path, keep_default_na=False)
     return done.returncode, rows[rows["method"] == "export"].iloc[0], done.stdout + done.stderr
+
+
+def test_a_users_model_is_fed_values_that_tell_two_models_apart(environment: Environment) -> None:
+    done = subprocess.run(
+        [str(environment.python), "-P", str(Path(__file__).with_name("script_check.py"))],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "bench" / "worker")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for name in ("single", "half", "brain"):
+        fill, low, high = found[name]
+        assert (fill, low < -1, high > 1) == ("spread", True, True), name
+    assert found["index"] == ["integers", 0, 9]  # to the largest of the example
+    assert found["mask"] == ["integers", 0, 1]
+    assert found["same"] == 0
+    assert found["other"] > 0.5
 
 
 def test_a_weight_that_two_kernels_store_is_named_and_the_outputs_agree(

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bench.results.tables import read_csv
-from tests.integration.conftest import SMALL, Bench, once
+from tests.integration.conftest import ROOT, SMALL, Bench, once
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,18 @@ def test_a_runtime_that_cannot_be_linked_says_so(both_runners: pd.DataFrame) -> 
     ]
     assert set(rows["status"]) == {"unsupported"}
     assert rows["reason"].str.contains("since 1.5").all()
+
+
+def test_a_users_model_runs_natively_on_the_same_values(bench: Bench, tmp_path: Path) -> None:
+    done = bench(
+        *("model=script", f"script={ROOT / 'examples' / 'vocoder.py'}", "backend=xnnpack"),
+        *("commit=v1.5.1", "runner=python,native", "iterations=1", f"out={tmp_path}"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.glob("*/measurements.csv")
+    rows = read_csv(path)
+    assert set(rows["status"]) == {"ok"}
+    runs = rows[rows["method"] != "export"]
+    assert set(runs["runner"]) == {"python", "native"}
+    assert runs["output_sha"].nunique() == 1
+    assert 0 < float(rows[rows["method"] == "export"]["check_error"].iloc[0]) < 1e-4

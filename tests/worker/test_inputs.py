@@ -45,3 +45,8 @@ def test_a_program_from_elsewhere_says_its_inputs_itself() -> None:
         InputSpec("0", "int64", (1, 8), "zeros"),
         InputSpec("1", "bool", (), "value", value=True),
     ]
+
+
+def test_an_unknown_fill_is_an_error_and_no_zeros() -> None:
+    with pytest.raises(ValueError, match=r"unknown fill 'normal' of x; known: spread, integers"):
+        InputSpec("x", "float32", (4,), "normal")

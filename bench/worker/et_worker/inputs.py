@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+FILLS = ("spread", "integers", "range", "zeros", "value")
 WHISPER_MIN_SAMPLES = 401  # torch.stft's reflection needs more than half a window; whisper, one
 
 
@@ -24,6 +25,9 @@ class InputSpec:
         high: of ``integers``.
         value: of ``value``.
 
+    Raises:
+        ValueError: an unknown fill: what would be fed instead measures another thing.
+
     """
 
     name: str
@@ -33,6 +37,10 @@ class InputSpec:
     scale: float = 1.0
     high: int = 0
     value: Any = None
+
+    def __post_init__(self) -> None:
+        if self.fill not in FILLS:
+            raise ValueError(f"unknown fill {self.fill!r} of {self.name}; known: {', '.join(FILLS)}")
 
 
 def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:

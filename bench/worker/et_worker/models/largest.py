@@ -13,7 +13,7 @@ _MANY = 1 << 40  # elements: no maximum that anybody meant
 def largest_inputs(program: Any) -> list[InputSpec]:
     """Return what to feed a ``torch.export.ExportedProgram``, in the order of its arguments.
 
-    Floating-point values are normal. Integers are drawn from 0 to the largest of the example, so
+    Floating-point values have mean 0 and standard deviation 1. Integers are drawn from 0 to the largest of the example, so
     that an index stays in range; booleans are drawn.
 
     Raises:
@@ -33,7 +33,7 @@ def largest_inputs(program: Any) -> list[InputSpec]:
         shape = tuple(_largest(name, size, bounds) for size in places[name].meta["val"].shape)
         dtype = str(example.dtype).removeprefix("torch.")
         if example.is_floating_point():
-            specs.append(InputSpec(name, dtype, shape, "normal"))
+            specs.append(InputSpec(name, dtype, shape, "spread"))
         else:
             high = int(example.max()) + 1 if example.numel() else 1
             high = 2 if example.dtype == torch.bool else high
