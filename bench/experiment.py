@@ -85,27 +85,34 @@ def resolved(experiment: Experiment, resolve: Callable[[Request], Request]) -> E
 def sentence(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> str:
     """Answer the question in one sentence with numbers.
 
+    Only pairs of which both rows are ok are compared: what a process took until it was ended is no
+    time of its arm. How many were left out is said.
+
     Args:
         experiment: the experiment.
         rows: of ``measurements.csv``, in the order they were taken.
 
     """
     keys = [make_plan(request, "").jobs[0].cells[0].key for request in experiment.requests]
-    before, after = ([row for row in rows if row["cell_key"] == key] for key in keys)
-    broken = [
-        f"{arm} is {row['status']} ({row['reason']})"
-        for arm, side in zip(experiment.arms, (before, after), strict=True)
-        for row in side[:1]
-        if row["status"] != "ok"
-    ]
-    if broken:
-        verdict = (
-            "Neither arm has a program" if len(broken) == len(experiment.arms) else "Undecided"
-        )
+    sides = [[row for row in rows if row["cell_key"] == key] for key in keys]
+    pairs = list(zip(*sides, strict=True))
+    whole = [pair for pair in pairs if all(row["status"] == "ok" for row in pair)]
+    if not whole:
+        broken = [
+            f"{arm} is {row['status']} ({row['reason']})"
+            for arm, side in zip(experiment.arms, sides, strict=True)
+            for row in [row for row in side if row["status"] != "ok"][:1]
+        ]
+        neither = all(row["status"] != "ok" for pair in pairs for row in pair)
+        verdict = "Neither arm has a program" if neither else "Undecided"
         return f"{experiment.question} {verdict}: {'; '.join(broken)}."
+    before, after = zip(*whole, strict=True)
     said = [_compared(column, experiment.arms, before, after) for column in experiment.compare]
-    pairs = f"{len(before)} interleaved pair{'s' if len(before) > 1 else ''}"
-    return f"{experiment.question} {'; '.join(said)} ({pairs})."
+    count = f"{len(whole)} interleaved pair{'s' if len(whole) > 1 else ''}"
+    if lost := len(pairs) - len(whole):
+        bad = next(row for pair in pairs for row in pair if row["status"] != "ok")
+        count += f"; {lost} more left out, first: {bad['status']} ({bad['reason']})"
+    return f"{experiment.question} {'; '.join(said)} ({count})."
 
 
 def ratio(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:
@@ -135,6 +142,8 @@ def _compared(
         one, other = ("/".join(map(str, sorted(set(side)))) for side in (first, second))
         what = column.replace("_", " ")
         return f"{what} {arms[0]} {one}, {arms[1]} {other}"
+    if any(value is None or value <= 0 for side in (first, second) for value in side):
+        return f"{_RATIOS[column]} undecided: a value is missing, or not above zero"
     middle, low, high = ratio(first, second)
     show = format_seconds if column.endswith("_s") else lambda value: f"{format_mb(value)} MB"
     verdict = "no difference shown" if low <= 1 <= high else f"{middle - 1:+.1%}"

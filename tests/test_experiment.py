@@ -93,5 +93,40 @@ def test_an_arm_that_failed_leaves_it_undecided() -> None:
     assert "Neither arm has a program: before is failed (lower: boom); after" in said
 
 
+FAST = {"total_s": 10.0, "peak_delta_bytes": 100e6}
+SLOW = {"total_s": 20.0, "peak_delta_bytes": 100e6}
+ENDED = {"total_s": 600.0, "peak_delta_bytes": None, "status": "timeout", "reason": "still in lower"}
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_pair_of_which_one_was_ended_is_left_out_and_counted(lost: int, side: int) -> None:
+    experiment = load_experiment("steps", [])
+    sides: list[list[dict]] = [[FAST] * 3, [SLOW] * 3]
+    sides[side] = [ENDED if n == lost else row for n, row in enumerate(sides[side])]
+    said = sentence(experiment, rows(experiment, *sides))
+    assert "x2.000 (2.000 to 2.000), +100.0%" in said
+    assert said.endswith("(2 interleaved pairs; 1 more left out, first: timeout (still in lower)).")
+
+
+def test_no_whole_pair_is_undecided_though_each_arm_was_measured() -> None:
+    experiment = load_experiment("steps", [])
+    said = sentence(experiment, rows(experiment, [FAST, ENDED], [ENDED, SLOW]))
+    first, second = experiment.arms
+    wanted = f"Undecided: {first} is timeout (still in lower); {second} is timeout"
+    assert wanted in said
+    said = sentence(experiment, rows(experiment, [ENDED] * 2, [ENDED] * 2))
+    assert "Neither arm has a program" in said
+
+
+@pytest.mark.parametrize("value", [None, 0, -4096])
+def test_a_value_that_has_no_ratio_is_undecided_and_the_others_are_said(value: int | None) -> None:
+    experiment = load_experiment("steps", [])
+    without = FAST | {"peak_delta_bytes": value}
+    said = sentence(experiment, rows(experiment, [FAST, without], [SLOW, SLOW]))
+    assert "x2.000 (2.000 to 2.000), +100.0%" in said
+    assert "peak undecided: a value is missing, or not above zero" in said
+
+
 def test_each_file_says_who_asked() -> None:
     assert all((Path(CONF) / "experiment" / f"{n}.yaml").read_text()[0] == "#" for n in NAMES)
