@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -180,10 +181,13 @@ class Measurer:
             exporter = self._environment(job.exporter, "export")
         except BuildError:
             return self.measure(job)  # which says so
-        found = self.programs.find(self._program_key(job, exporter))
+        record = self._begun(job) | _told_exporter(exporter) | _told(exporter, _ENVIRONMENT)
+        try:
+            found = self._stored(job, exporter)
+        except _NoProgramError as error:
+            return record | {"status": error.status, "reason": str(error)}
         if found is None:
             return self.measure(job)
-        record = self._begun(job) | _told_exporter(exporter) | _told(exporter, _ENVIRONMENT)
         return record | {"status": "ok", "reason": "exported before", "program": found.info}
 
     def _program(self, job: Job, exporter: Environment | None) -> tuple[Program, float]:
@@ -197,10 +201,8 @@ class Measurer:
             return Program(job.program.path, job.program.info), 0.0
         if exporter is None:
             raise AssertionError(f"{job.label}: neither a program nor an exporter")
-        found, seconds = self.programs.find(self._program_key(job, exporter)), 0.0
+        found, seconds = self._stored(job, exporter), 0.0
         if found is None:
-            if job.export_key in self.broken:
-                raise _NoProgramError(self.broken[job.export_key])
             export = as_export(job)
             self.progress.say(f"exporting the program first: {export.label}")
             outcome, found = self._export(export, exporter)
@@ -209,7 +211,35 @@ class Measurer:
                 raise _NoProgramError(f"{outcome.status}: {outcome.reason}")
         return found, seconds
 
+    def _stored(self, job: Job, exporter: Environment) -> Program | None:
+        """Find the program of a job, exported before; one that is wrong is none.
+
+        It may have been exported without the comparison that is asked for now: it is made then.
+
+        Raises:
+            _NoProgramError: its export failed in this run, or it was compared and is wrong.
+
+        """
+        if job.export_key in self.broken:
+            raise _NoProgramError(self.broken[job.export_key])
+        key = self._program_key(job, exporter)
+        found = self.programs.find(key)
+        if found is None or found.info.get("check"):
+            return found
+        export = as_export(job) if job.kind == "run" else job
+        check = self._check(export, exporter, found.path, found.info)
+        if wrong := check.get("wrong"):
+            self.programs.remove(key)
+            self.broken[job.export_key] = f"failed: {wrong}"
+            raise _NoProgramError(self.broken[job.export_key])
+        if check:
+            found = replace(found, info={**found.info, "check": check})
+            with contextlib.suppress(DiskError):  # a cache that can only be read
+                self.programs.keep(key, found.path, found.info)
+        return found
+
     def _export(self, job: Job, environment: Environment) -> tuple[Outcome, Program | None]:
+        key = self._program_key(job, environment)
         pte = self.programs.incoming()
         try:
             outcome = self._start(job, environment, pte, {"source": job.source})
@@ -218,9 +248,10 @@ class Measurer:
                 info = {**info, "trace": [e for e in outcome.events if e["event"] == "trace"]}
                 info["check"] = self._check(job, environment, pte, info)
                 if wrong := info["check"].get("wrong"):
+                    self.programs.remove(key)
                     self.broken[job.export_key] = f"failed: {wrong}"
                     return replace(outcome, status="failed", reason=wrong), None
-                key = self._program_key(job, environment)
+                self.broken.pop(job.export_key, None)
                 return outcome, self.programs.keep(key, pte, info)
             self.broken[job.export_key] = f"{outcome.status}: {outcome.reason}"
             return outcome, None

@@ -58,6 +58,15 @@ class ProgramStore:
             write_whole(self.root / f"{key}.json", json.dumps(info))
         return Program(path, info)
 
+    def remove(self, key: str) -> None:
+        """Forget the program of an export; its file goes unless another export made the same."""
+        about = self.root / f"{key}.json"
+        sha = _sha_of(about)
+        with writing(self.root):
+            about.unlink(missing_ok=True)
+            if sha and sha not in map(_sha_of, self.root.glob("*.json")):
+                (self.root / f"{sha}.pte").unlink(missing_ok=True)
+
     def incoming(self) -> Path:
         """Return where a worker should write its ``.pte``: on the store's file system."""
         folder = self.root / "incoming"
@@ -86,6 +95,14 @@ class ProgramStore:
                 if json.loads(about.read_text()).get("pte_sha256") not in kept:
                     about.unlink()
         return freed
+
+
+def _sha_of(about: Path) -> str | None:
+    """Return the hash of the program that a file tells of; None where it can't be read."""
+    try:
+        return str(json.loads(about.read_text())["pte_sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def program_key(export_key: str, build_key: str, worker_root: Path) -> str:

@@ -95,7 +95,12 @@ def test_an_arm_that_failed_leaves_it_undecided() -> None:
 
 FAST = {"total_s": 10.0, "peak_delta_bytes": 100e6}
 SLOW = {"total_s": 20.0, "peak_delta_bytes": 100e6}
-ENDED = {"total_s": 600.0, "peak_delta_bytes": None, "status": "timeout", "reason": "still in lower"}
+ENDED = {
+    "total_s": 600.0,
+    "peak_delta_bytes": None,
+    "status": "timeout",
+    "reason": "still in lower",
+}
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2])

@@ -59,6 +59,70 @@ def test_what_cannot_be_exported_is_tried_once(measurer: Measurer, workers: Work
     assert workers.started == ["export"]
 
 
+WRONG = """
+if task == "check":
+    say("error", kind="output", reason="encode: 0.5 off")
+    sys.exit(1)
+"""
+
+
+def test_a_stored_program_is_compared_when_that_is_asked_for_once(
+    measurer: Measurer, workers: Workers
+) -> None:
+    export, encode, decode = jobs()
+    measurer.measure(export)
+    measurer.check = "on"
+    records = [measurer.measure(job) for job in (encode, decode)]
+    assert workers.started == ["export", "check", "encode", "decode"]
+    assert {r["program"]["check"]["errors"]["encode"] for r in records} == {1e-7}
+    assert measurer.program(export)["program"]["check"]["errors"] == {"encode": 1e-7}
+    assert workers.started.count("check") == 1
+
+
+def test_a_stored_program_that_is_wrong_is_not_run_and_not_found_again(
+    measurer: Measurer, workers: Workers
+) -> None:
+    export, encode, decode = jobs()
+    measurer.measure(export)
+    measurer.check = "on"
+    workers.behave(WRONG)
+    for job in (encode, decode):
+        record = measurer.measure(job)
+        assert record["status"] == "failed"
+        assert record["reason"].startswith("no program to run: failed: encode: 0.5 off")
+    assert measurer.program(export)["status"] == "failed"
+    assert workers.started == ["export", "check"]
+    assert not list(measurer.programs.root.glob("*.*"))
+
+
+def test_a_program_found_wrong_condemns_what_was_stored_of_the_same_export(
+    measurer: Measurer, workers: Workers
+) -> None:
+    export, encode, _ = jobs()
+    measurer.measure(export)  # stored, not compared
+    measurer.check = "on"
+    workers.behave(WRONG)
+    assert measurer.measure(export)["status"] == "failed"
+    measurer.check = "off"
+    assert measurer.measure(encode)["status"] == "failed"
+    assert workers.started == ["export", "export", "check"]
+    assert not list(measurer.programs.root.glob("*.*"))
+
+
+def test_an_export_that_failed_in_this_run_is_not_made_up_for_by_an_earlier_one(
+    measurer: Measurer, workers: Workers
+) -> None:
+    """What a row says depends on the run, not on what the cache happens to hold."""
+    export, encode, _ = jobs()
+    measurer.measure(export)
+    workers.behave("if task == 'export': raise ValueError('no kernel')")
+    assert measurer.measure(export)["status"] == "failed"
+    assert measurer.measure(encode)["status"] == "failed"
+    workers.behave("pass")
+    assert measurer.measure(export)["status"] == "ok"
+    assert measurer.measure(encode)["status"] == "ok"
+
+
 def test_what_no_export_supports_no_run_does(measurer: Measurer, workers: Workers) -> None:
     workers.behave("say('error', kind='unsupported', reason='no MLX here'); sys.exit(1)")
     (job,) = jobs("method=encode")

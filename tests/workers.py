@@ -34,6 +34,9 @@ if task == "export":
               "undelegated_ops": {}}
     say("result", peak_bytes=300 * MB, pte_bytes=len(content), methods={"encode": counts},
         pte_sha256=hashlib.sha256(content).hexdigest(), **common)
+elif task == "check":
+    open(request["program"], "rb").read()
+    say("result", errors={"encode": 1e-7})
 else:
     open(request["program"], "rb").read()
     for count in request["marks"]:

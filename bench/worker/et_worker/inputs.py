@@ -40,7 +40,9 @@ class InputSpec:
 
     def __post_init__(self) -> None:
         if self.fill not in FILLS:
-            raise ValueError(f"unknown fill {self.fill!r} of {self.name}; known: {', '.join(FILLS)}")
+            raise ValueError(
+                f"unknown fill {self.fill!r} of {self.name}; known: {', '.join(FILLS)}"
+            )
 
 
 def input_specs(request: Mapping[str, Any]) -> list[InputSpec]:
