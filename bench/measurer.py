@@ -25,6 +25,7 @@ from bench.progress import Progress
 from bench.pte import changed
 from bench.request import Limits
 from bench.results.record import RunFolder
+from bench.script import unchanged
 
 # glibc reads these at start; one that leaks in from the user's shell would be a different metric.
 _ALLOCATOR: dict[str, dict[str, str]] = {
@@ -224,6 +225,12 @@ class Measurer:
             raise _NoProgramError(self.broken[job.export_key])
         key = self._program_key(job, exporter)
         found = self.programs.find(key)
+        if (
+            found
+            and job.source
+            and not unchanged(Path(job.source), found.info.get("neighbours", {}))
+        ):
+            return None
         if found is None or found.info.get("check"):
             return found
         export = as_export(job) if job.kind == "run" else job

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ class Script:
 
     Attributes:
         path: absolute.
-        sha256: of its content; modules that it imports are not in it.
+        sha256: of its content; modules that it imports are not in it, see :func:`unchanged`.
         methods: names of the program's methods, from ``METHODS``; one, ``forward``, without it.
 
     """
@@ -66,6 +67,24 @@ def read_script(text: str) -> Script:
             f"script: {text} has no function {FUNCTION}(seed); see examples/ for what it returns"
         )
     return Script(path, hashlib.sha256(content).hexdigest(), _methods(text, tree))
+
+
+def unchanged(script: Path, neighbours: Mapping[str, str]) -> bool:
+    """Tell whether the files a program was made of besides the script are still the same.
+
+    Args:
+        script: its path.
+        neighbours: SHA-256 by path relative to the script's folder, as the export said.
+
+    """
+    try:
+        for name, wanted in neighbours.items():
+            with (script.parent / name).open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != wanted:
+                    return False
+    except OSError:
+        return False
+    return True
 
 
 def _methods(text: str, tree: ast.Module) -> tuple[str, ...]:

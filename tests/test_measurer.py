@@ -123,6 +123,23 @@ def test_an_export_that_failed_in_this_run_is_not_made_up_for_by_an_earlier_one(
     assert measurer.measure(encode)["status"] == "ok"
 
 
+def test_a_program_of_other_neighbours_is_exported_anew(
+    measurer: Measurer, workers: Workers, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("import helper\ndef build(seed): ...\n")
+    (tmp_path / "helper.py").write_text("x = 1")
+    hashed = "hashlib.sha256(open(request['source'][:-7] + 'helper.py', 'rb').read()).hexdigest()"
+    workers.behave(f"if task == 'export': NEIGHBOURS['helper.py'] = {hashed}")
+    words = ("model=script", f"script={tmp_path / 'mine.py'}", "method=forward")
+    (job,) = jobs(*words)
+    for _again in range(2):
+        assert measurer.measure(job)["status"] == "ok"
+    (tmp_path / "helper.py").write_text("x = 2")
+    for _again in range(2):
+        assert measurer.measure(job)["status"] == "ok"
+    assert workers.started == ["export", "forward", "forward", "export", "forward", "forward"]
+
+
 def test_what_no_export_supports_no_run_does(measurer: Measurer, workers: Workers) -> None:
     workers.behave("say('error', kind='unsupported', reason='no MLX here'); sys.exit(1)")
     (job,) = jobs("method=encode")

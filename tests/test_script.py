@@ -1,5 +1,6 @@
 """What is known of a user's script without running it, and the cells it gives."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from bench.config import load
 from bench.errors import RequestError
 from bench.plan import as_export, make_plan
-from bench.script import read_script
+from bench.script import read_script, unchanged
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPT = 'METHODS = ["look", "speak"]\nraise RuntimeError\ndef build(seed): ...\n'
@@ -69,6 +70,16 @@ def test_a_resume_from_another_folder_finds_the_script(
 def test_what_does_not_fit_is_refused(script: Path, words: list[str], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         load([word.format(path=script) for word in words])
+
+
+def test_a_program_is_as_its_neighbours_were(script: Path) -> None:
+    (script.parent / "helper.py").write_text("x = 1")
+    then = {"helper.py": hashlib.sha256(b"x = 1").hexdigest()}
+    assert unchanged(script, {})
+    assert unchanged(script, then)
+    assert not unchanged(script, {**then, "gone.py": "0"})
+    (script.parent / "helper.py").write_text("x = 2")
+    assert not unchanged(script, then)
 
 
 @pytest.mark.parametrize(

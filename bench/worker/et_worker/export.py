@@ -97,6 +97,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     total_s = events.seconds()  # what follows is the instrument's
 
     findings = inspect_program(program, delegation, request["backend"]["name"], weights)
+    others: dict[str, str] = getattr(family, "neighbours", dict)()
     events.emit(
         "result",
         pte_bytes=program.stat().st_size,
@@ -112,6 +113,7 @@ def run_export(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
         peak_bytes=phases.peak_bytes(),
         total_s=total_s,
         inputs=inputs,
+        neighbours=others,
         steps=steps,
         program=as_event(replace(findings, notes=[*findings.notes, *small])),
         **versions(),

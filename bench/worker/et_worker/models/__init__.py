@@ -43,7 +43,8 @@ class Method:
 class Family(Protocol):
     """What a family's module offers.
 
-    ``prepare(request)`` too, where something is to be imported before the baseline.
+    ``prepare(request)`` too, where something is to be imported before the baseline; and
+    ``neighbours()``, where the methods are made of files that the request doesn't know of.
     """
 
     def build(self, request: Mapping[str, Any]) -> dict[str, Method]:

@@ -13,8 +13,8 @@ _MANY = 1 << 40  # elements: no maximum that anybody meant
 def largest_inputs(program: Any) -> list[InputSpec]:
     """Return what to feed a ``torch.export.ExportedProgram``, in the order of its arguments.
 
-    Floating-point values have mean 0 and standard deviation 1. Integers are drawn from 0 to the largest of the example, so
-    that an index stays in range; booleans are drawn.
+    Floating-point values have mean 0 and standard deviation 1. Integers are drawn from 0 to the
+    largest of the example, so that an index stays in range; booleans are drawn.
 
     Raises:
         UnsupportedError: a dimension has no maximum, or an input is no tensor.

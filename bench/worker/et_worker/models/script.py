@@ -20,9 +20,11 @@ import torch
 
 from et_worker.failures import UnsupportedError, WorkerError
 from et_worker.models import Method
+from et_worker.models.neighbours import Neighbours
 
 _MODULE = "et_peak_script"
 _FIELDS = ("module", "inputs", "dynamic_shapes")
+_neighbours: list[Neighbours] = []  # of the one script of the process
 
 
 class ScriptError(WorkerError):
@@ -42,6 +44,7 @@ def prepare(request: Mapping[str, Any]) -> None:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != request["model"]["sha256"]:
         raise ScriptError(f"{path.name} has changed since this was asked for")
+    _neighbours.append(Neighbours(path))
     sys.path.insert(0, str(path.parent))  # as if it had been run: its neighbours can be imported
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
@@ -50,6 +53,7 @@ def prepare(request: Mapping[str, Any]) -> None:
     sys.modules[_MODULE] = module
     loader = spec.loader
     _of_the_user(path, lambda: loader.exec_module(module))
+    _neighbours[-1].note()
 
 
 def build(request: Mapping[str, Any]) -> dict[str, Method]:
@@ -68,7 +72,13 @@ def build(request: Mapping[str, Any]) -> dict[str, Method]:
         )
     path, module = Path(request["source"]), sys.modules[_MODULE]
     made = _of_the_user(path, lambda: module.build(request["seed"]))
+    _neighbours[-1].note()
     return _methods(path.name, made, request["model"]["names"])
+
+
+def neighbours() -> dict[str, str]:
+    """Return what the methods were made of besides the script; see :class:`Neighbours`."""
+    return _neighbours[-1].found()
 
 
 def _methods(file: str, made: Any, names: list[str]) -> dict[str, Method]:
