@@ -27,7 +27,9 @@ from bench.request import Limits
 from bench.results.record import RunFolder
 from bench.script import unchanged
 
-# glibc reads these at start; one that leaks in from the user's shell would be a different metric.
+# Read by glibc, jemalloc and their like at start, or what puts another malloc in glibc's place: one
+# that leaks in from the user's shell would be a different metric.
+_NOT_THE_SHELLS = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "Malloc")
 _ALLOCATOR: dict[str, dict[str, str]] = {
     "default": {},
     "fixed": {"MALLOC_MMAP_THRESHOLD_": "262144"},
@@ -308,7 +310,8 @@ class Measurer:
         shutil.rmtree(scratch, ignore_errors=True)
         with writing(self.folder.path):
             scratch.mkdir(parents=True)
-        env = {k: v for k, v in worker_env(environment).items() if not k.startswith("MALLOC_")}
+        inherited = worker_env(environment).items()
+        env = {k: v for k, v in inherited if not k.startswith(_NOT_THE_SHELLS)}
         try:
             outcome = run_worker(
                 environment.python,

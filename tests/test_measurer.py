@@ -199,6 +199,10 @@ def test_malloc_is_what_the_cell_says_and_not_the_shell(
     measurer: Measurer, monkeypatch: pytest.MonkeyPatch, allocator: str, seen: list[str]
 ) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=262144")
+    monkeypatch.setenv("LD_PRELOAD", "libjemalloc.so.2")
+    monkeypatch.setenv("DYLD_INSERT_LIBRARIES", "libjemalloc.dylib")
+    monkeypatch.setenv("MallocNanoZone", "0")
     record = measurer.measure(jobs("method=export", f"allocator={allocator}")[0])
     assert record["events"][-1]["malloc"] == seen
 

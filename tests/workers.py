@@ -27,7 +27,8 @@ def mischief():
 MISCHIEF
 mischief()
 common = {"stored_dtype": "float32", "compute_dtype": "float32", "malloc": sorted(
-    name for name in os.environ if name.startswith("MALLOC_"))}
+    name for name in os.environ
+    if name.upper().startswith("MALLOC") or "PRELOAD" in name or "TUN" in name or "INSERT" in name)}
 if task == "export":
     content = json.dumps(request["model"], sort_keys=True).encode()
     open(request["program"], "wb").write(content)

@@ -19,6 +19,7 @@ CONTEXT = {
     "load_mode": "load_mode",
     "machine": "place",
     "runner": "runner",
+    "threads": "threads",
     "kind": "kind",
     "counter": "counter",
     "stored": "stored_dtype",

@@ -19,7 +19,7 @@ AXES = (
 # What tells cells of one side apart that are equal in AXES, the most telling first.
 _TELLING = (
     *("allocator", "load_mode", "kind", "counter", "place", "runner", "rung", "torch"),
-    *("exporter", "runtime"),
+    *("threads", "exporter", "runtime"),
 )
 
 

@@ -23,6 +23,7 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
         row |= {key: record.get(key) for key in _RECORD_COLUMNS}
         row["cell_key"] = cell["key"]
         row["baseline_bytes"] = baseline.get("rss_bytes")
+        row["threads"] = baseline.get("threads") if cell["runner"] != "native" else None
         row |= _dtypes(program, result)
         row["load_mode"] = result.get("load_mode") or cell["load_mode"]
         row["output_sha"] = result.get("output_sha")

@@ -48,6 +48,9 @@ MEASUREMENTS = (
     Column("torch", "string", "torch build of the environment"),
     Column("allocator", "string", "malloc settings of the process"),
     Column("load_mode", "string", "how the program's file was loaded"),
+    Column(
+        "threads", "Int64", "torch's own, by OMP_NUM_THREADS or the cores; the bare runner has none"
+    ),
     Column("stored_dtype", "string", "type the weights are stored in"),
     Column("compute_dtype", "string", "type the linears compute in"),
     Column("status", "string", "ok, failed, timeout, over_memory, unsupported, untestable"),

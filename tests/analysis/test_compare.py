@@ -103,6 +103,7 @@ def test_an_export_by_xnnpack_depends_on_the_heap_of_its_environment() -> None:
         ("allocator", {"allocator": "fixed"}),
         ("load_mode", {"load_mode": "mlock"}),
         ("machine", {"machine": "two"}),
+        ("threads", {"threads": 1}),
         ("machine", {"device": "iPhone 16"}),
         ("kind", {"metric_kind": "total", "peak_delta_bytes": None, "peak_bytes": 100 * MB}),
         ("counter", {"measured_by": "footprint, sampled"}),
@@ -111,8 +112,8 @@ def test_an_export_by_xnnpack_depends_on_the_heap_of_its_environment() -> None:
     ],
 )
 def test_what_can_not_be_compared_is_refused_by_name_or_forced(reason: str, change) -> None:
-    before = {"compute_dtype": "bfloat16"} if reason == "computed" else {}
-    after = {"peak_delta_bytes": 100 * MB} | change
+    before = {"threads": 2} | ({"compute_dtype": "bfloat16"} if reason == "computed" else {})
+    after = {"peak_delta_bytes": 100 * MB, "threads": 2} | change
     refused = one(before, after)
     assert refused.verdict == "incomparable"
     assert all(figure.verdict is None for figure in refused.figures.values())

@@ -81,6 +81,15 @@ def test_one_row_per_mark_of_the_process() -> None:
     assert one["undelegated_ops"] == "aten.add.Tensor:2 aten.mm.default:1"
 
 
+def test_the_threads_are_those_of_the_baseline() -> None:
+    assert {row["threads"] for row in measurement_rows(record())} == {None}
+    events = [{"event": "baseline", "rss_bytes": 50, "peak_bytes": 51, "threads": 2}]
+    rows = measurement_rows(record(events=[*events, *record()["events"][1:]]))
+    assert {row["threads"] for row in rows} == {2}
+    (row,) = measurement_rows(record(cells=[{**CELL, "runner": "native"}], events=events))
+    assert row["threads"] is None
+
+
 def test_an_export_sums_over_its_methods() -> None:
     cell = {**CELL, "method": "export", "iterations": None, "runtime": None, "load_mode": ""}
     (row,) = measurement_rows(record(cells=[cell]))
