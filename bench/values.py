@@ -82,9 +82,11 @@ def format_mb(size: float | None) -> str:
 
 
 def format_seconds(seconds: float | None) -> str:
-    """Print seconds as a person says them: ``0.52 s``, ``47 s``, ``2.8 min``, ``1.2 h``."""
+    """Print seconds as people say them: ``0.41 ms``, ``0.52 s``, ``47 s``, ``2.8 min``, ``2 h``."""
     if seconds is None:
         return ""
+    if 0 < seconds < 0.01:
+        return f"{1000 * seconds:.2g} ms"
     if seconds < 10:
         return f"{seconds:.2f} s"
     if seconds < 100:

@@ -70,6 +70,13 @@ def test_formats() -> None:
     assert format_mb(76_123_456) == "76.1"
     assert format_mb(66_600_000_000) == "66600"
     assert format_mb(None) == ""
+    assert [format_seconds(s) for s in (0, 0.0000041, 0.000412, 0.0099, 0.01)] == [
+        "0.00 s",
+        "0.0041 ms",
+        "0.41 ms",
+        "9.9 ms",
+        "0.01 s",
+    ]
     assert [format_seconds(s) for s in (0.5, 9.999, 47, 252, 6000)] == [
         "0.50 s",
         "10.00 s",

@@ -76,7 +76,7 @@ class Fields {
   Fields& put(const char* name, int64_t value) { return raw(name, std::to_string(value)); }
   Fields& put(const char* name, double value) {
     char text[40];
-    std::snprintf(text, sizeof text, "%.6f", value);
+    std::snprintf(text, sizeof text, "%.9f", value);
     return raw(name, text);
   }
   Fields& put(const char* name, const std::string& value) { return raw(name, quote(value)); }

@@ -33,14 +33,14 @@ def frame(
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """Render as CSV: integers whole, seconds to the millisecond, missing values empty.
+    """Render as CSV: integers whole, seconds to six digits, missing values empty.
 
     Texts are such that no spreadsheet runs them (:func:`bench.values.neutral`);
     :func:`read_csv` gives them back as they were.
     """
     texts = [str(column) for column, type_ in table.dtypes.items() if type_ == "string"]
     table = table.assign(**{name: _mapped(table[name], neutral) for name in texts})
-    text = table.to_csv(index=False, float_format="%.3f", lineterminator="\n")
+    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     return str(text)
 
 

@@ -24,7 +24,16 @@ def test_csv_has_whole_integers_and_empty_gaps(tmp_path: Path) -> None:
     first, second = text.splitlines()[1:]
     assert first.startswith("tiny,fp32,xnnpack,encode,1,480000,")
     assert second.startswith("tiny,fp32,xnnpack,encode,,480000,")
-    assert ",1.235," in first
+    assert ",1.23456," in first
+
+
+@pytest.mark.parametrize("seconds", [0.000000417, 0.000412, 0.0511, 1.23456, 98.765, 4321.5])
+@pytest.mark.parametrize("column", ["exec_median_s", "total_s"])
+def test_a_short_time_is_kept_as_well_as_a_long_one(
+    tmp_path: Path, column: str, seconds: float
+) -> None:
+    (tmp_path / "t.csv").write_text(to_csv(frame([row(**{column: seconds})])))
+    assert read_csv(tmp_path / "t.csv")[column].iloc[0] == pytest.approx(seconds, rel=1e-5)
 
 
 def test_round_trip(tmp_path: Path) -> None:

@@ -130,9 +130,14 @@ def _text_column(column: pd.Series[Any], cells: Cells) -> dict[str, Any]:
     return {"names": names, "codes": recoded.tolist()}
 
 
+def _six_digits(seconds: float) -> float:
+    """Round as in the CSV: an execution may take microseconds."""
+    return float(f"{seconds:.6g}")
+
+
 def _number_column(column: pd.Series[Any]) -> list[float | int | None]:
     values = column.astype("float64")
-    whole = values.round(3 if column.name in _SECONDS else 0)
+    whole = values.map(_six_digits) if column.name in _SECONDS else values.round()
     numbers = whole if column.name in _SECONDS else whole.astype("Int64")
     found: list[float | int | None] = numbers.astype(object).where(values.notna(), None).tolist()
     return found

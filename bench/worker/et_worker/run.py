@@ -74,8 +74,8 @@ def run_method(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
             peak_bytes=phases.peak_bytes_now(),
             first_peak_bytes=first_peak,
             load_rss_bytes=load_rss,
-            exec_median_s=round(statistics.median(seconds), 6),
-            exec_first_s=round(seconds[0], 6),
+            exec_median_s=round(statistics.median(seconds), 9),
+            exec_first_s=round(seconds[0], 9),
         )
 
     mark()

@@ -9,6 +9,7 @@ function formatMb(bytes) {
 
 function formatSeconds(seconds) {
   if (seconds === null) return "";
+  if (seconds > 0 && seconds < 0.01) return `${Number((1000 * seconds).toPrecision(2))} ms`;
   if (seconds < 10) return `${seconds.toFixed(2)} s`;
   if (seconds < 100) return `${seconds.toFixed(0)} s`;
   if (seconds < 5400) return `${(seconds / 60).toFixed(1)} min`;
