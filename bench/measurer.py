@@ -353,9 +353,13 @@ def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]
 
 
 def _fed(job: Job, program: Program) -> dict[str, Any]:
-    """Return what a run is told of its inputs, where only the export knew them."""
+    """Return what a run is told of its inputs, where only the export knew them.
+
+    And whether its outputs must be finite: of a program from elsewhere they may be what they will,
+    as nothing is known of what its inputs mean.
+    """
     fed = program.info.get("inputs", {}).get(job.request["method"])
-    return {"inputs": fed} if fed else {}
+    return {"finite": job.program is None, **({"inputs": fed} if fed else {})}
 
 
 def _bare_runner(job: Job, environment: Environment) -> dict[str, str]:

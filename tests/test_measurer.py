@@ -140,6 +140,24 @@ def test_a_program_of_other_neighbours_is_exported_anew(
     assert workers.started == ["export", "forward", "forward", "export", "forward", "forward"]
 
 
+@pytest.mark.parametrize("own", ["whisper", "script", "pte"])
+def test_outputs_may_be_anything_of_a_program_from_elsewhere_only(
+    measurer: Measurer, workers: Workers, tmp_path: Path, own: str
+) -> None:
+    told = tmp_path / "told"
+    workers.behave(f"if task not in ('export', 'check'): open({str(told)!r}, 'w').write("
+                   "str(request['finite']))")  # fmt: skip
+    (tmp_path / "mine.py").write_text("def build(seed): ...\n")
+    words = {
+        "whisper": ["backend=xnnpack", "method=encode"],
+        "script": ["model=script", f"script={tmp_path / 'mine.py'}", "method=forward"],
+        "pte": [f"pte={SMALL}", "method=encode"],
+    }[own]
+    (job,) = make_plan(load(words), "linux-x86_64").jobs
+    assert measurer.measure(job)["status"] == "ok"
+    assert told.read_text() == str(own != "pte")
+
+
 def test_what_no_export_supports_no_run_does(measurer: Measurer, workers: Workers) -> None:
     workers.behave("say('error', kind='unsupported', reason='no MLX here'); sys.exit(1)")
     (job,) = jobs("method=encode")

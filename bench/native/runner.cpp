@@ -49,7 +49,8 @@ void check(Error error, const std::string& what) {
 const std::map<std::string, ScalarType> kTypes = {
     {"float32", ScalarType::Float}, {"float64", ScalarType::Double}, {"float16", ScalarType::Half},
     {"bfloat16", ScalarType::BFloat16}, {"int64", ScalarType::Long}, {"int32", ScalarType::Int},
-    {"int16", ScalarType::Short}, {"int8", ScalarType::Char}, {"uint8", ScalarType::Byte},
+    {"uint64", ScalarType::UInt64}, {"uint32", ScalarType::UInt32},
+    {"uint16", ScalarType::UInt16}, {"int16", ScalarType::Short}, {"int8", ScalarType::Char}, {"uint8", ScalarType::Byte},
     {"bool", ScalarType::Bool}};
 
 std::string type_name(ScalarType type) {
@@ -147,10 +148,57 @@ TensorPtr make_input(const std::string& spec) {
 template <typename T>
 bool all_finite(const executorch::aten::Tensor& tensor) {
   const T* values = tensor.const_data_ptr<T>();
-  return std::all_of(values, values + tensor.numel(), [](T value) { return std::isfinite(value); });
+  return std::all_of(values, values + tensor.numel(),
+                     [](T value) { return std::isfinite(static_cast<double>(value)); });
 }
 
-// The checksum of et_worker/outputs.py: dtype, shape and bytes of each output.
+bool all_finite(const EValue& output) {
+  if (output.isDouble()) {
+    return std::isfinite(output.toDouble());
+  }
+  if (!output.isTensor()) {
+    return true;
+  }
+  const auto& tensor = output.toTensor();
+  switch (tensor.scalar_type()) {
+    case ScalarType::Float:
+      return all_finite<float>(tensor);
+    case ScalarType::Double:
+      return all_finite<double>(tensor);
+    case ScalarType::Half:
+      return all_finite<executorch::aten::Half>(tensor);
+    case ScalarType::BFloat16:
+      return all_finite<executorch::aten::BFloat16>(tensor);
+    default:
+      return true;
+  }
+}
+
+// What stands for an output that is no tensor, as in et_worker/outputs.py: its type in Python, and
+// its value; of a float its bits.
+std::string plain(const EValue& output) {
+  if (output.isNone()) {
+    return "NoneTypeNone";
+  }
+  if (output.isBool()) {
+    return output.toBool() ? "boolTrue" : "boolFalse";
+  }
+  if (output.isInt()) {
+    return "int" + std::to_string(output.toInt());
+  }
+  if (output.isDouble()) {
+    const double value = output.toDouble();
+    std::string bits(sizeof value, '\0');
+    std::memcpy(bits.data(), &value, sizeof value);
+    return "float" + bits;
+  }
+  if (output.isString()) {
+    return "str" + std::string(output.toString());
+  }
+  throw Failure("unsupported", "runner=native knows no outputs that are lists");
+}
+
+// The checksum of et_worker/outputs.py: dtype, shape and bytes of each tensor; plain values.
 std::string summarize(const std::string& method, const std::vector<EValue>& outputs,
                       bool check_finite) {
   if (outputs.empty()) {
@@ -158,7 +206,12 @@ std::string summarize(const std::string& method, const std::vector<EValue>& outp
   }
   et_peak::Sha256 digest;
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (check_finite && !all_finite(outputs[i])) {
+      throw Failure("output", method + " output " + std::to_string(i) + " is not finite");
+    }
     if (!outputs[i].isTensor()) {
+      const std::string value = plain(outputs[i]);
+      digest.update(value.data(), value.size());
       continue;
     }
     const auto& tensor = outputs[i].toTensor();
@@ -169,12 +222,6 @@ std::string summarize(const std::string& method, const std::vector<EValue>& outp
     head += "]";
     digest.update(head.data(), head.size());
     digest.update(tensor.const_data_ptr(), tensor.nbytes());
-    const bool finite = tensor.scalar_type() == ScalarType::Float    ? all_finite<float>(tensor)
-                        : tensor.scalar_type() == ScalarType::Double ? all_finite<double>(tensor)
-                                                                     : true;
-    if (check_finite && !finite) {
-      throw Failure("output", method + " output " + std::to_string(i) + " is not finite");
-    }
   }
   return digest.hex_digest().substr(0, 16);
 }

@@ -8,6 +8,32 @@ import pytest
 from bench.results.tables import read_csv
 from tests.integration.conftest import ROOT, SMALL, Bench, once
 
+OUTPUTS = """
+import torch
+
+METHODS = ["kinds", "single", "half", "brain", "double"]
+
+class Kinds(torch.nn.Module):
+    def forward(self, x):
+        mask = x > 0
+        halves = x.to(torch.float16), x.to(torch.bfloat16)
+        return x + 1, 3, mask, 2.5, *halves, True, x.to(torch.int16)
+
+class Lost(torch.nn.Module):
+    def __init__(self, dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x):
+        return (x * 0 / 0).to(self.dtype)
+
+def build(seed):
+    types = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+    modules = [Kinds(), *(Lost(dtype) for dtype in types)]
+    inputs = (torch.zeros(1, 8),)
+    return {name: {"module": m, "inputs": inputs} for name, m in zip(METHODS, modules)}
+"""
+
 
 @pytest.fixture(scope="module")
 def both_runners(bench: Bench, shared: Path) -> pd.DataFrame:
@@ -66,3 +92,21 @@ def test_a_users_model_runs_natively_on_the_same_values(bench: Bench, tmp_path: 
     assert set(runs["runner"]) == {"python", "native"}
     assert runs["output_sha"].nunique() == 1
     assert 0 < float(rows[rows["method"] == "export"]["check_error"].iloc[0]) < 1e-4
+
+
+def test_outputs_of_every_kind_are_judged_alike(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OUTPUTS)
+    bench(
+        *("model=script", f"script={tmp_path / 'mine.py'}", "backend=portable", "check=off"),
+        *("commit=v1.5.1", "runner=python,native", "iterations=1", f"out={tmp_path}"),
+    )
+    (path,) = tmp_path.glob("*/measurements.csv")
+    rows = read_csv(path).set_index(["method", "runner"])
+    kinds = rows.loc["kinds"]
+    assert set(kinds["status"]) == {"ok"}
+    assert kinds["output_sha"].nunique() == 1
+    for method in ("single", "half", "brain", "double"):
+        lost = rows.loc[method]
+        assert len(lost) == 2
+        assert set(lost["status"]) == {"failed"}, method
+        assert lost["reason"].str.contains("not finite").all(), method

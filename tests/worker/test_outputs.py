@@ -29,6 +29,13 @@ def test_the_first_output_that_is_not_finite_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_plain_value_that_is_not_finite_is_named_too(value: float) -> None:
+    plain = OutputSummary("float", [], False, 0.0, 0.0)
+    with pytest.raises(OutputError, match=f"score output 0 is {value}"):
+        check_finite("score", [value], [plain])
+
+
 def test_no_output_is_no_result() -> None:
     with pytest.raises(OutputError, match="encode returned nothing"):
         check_finite("encode", [], [])

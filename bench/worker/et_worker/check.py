@@ -78,8 +78,8 @@ def relative_error(found: Sequence[Any], wanted: Sequence[Any]) -> float:
     """Return the largest relative root mean square error of any output; infinite where none fits.
 
     Args:
-        found: tensors that the program gave.
-        wanted: tensors that the model gave.
+        found: tensors and plain values that the program gave.
+        wanted: those that the model gave.
 
     """
     import torch
@@ -88,9 +88,12 @@ def relative_error(found: Sequence[Any], wanted: Sequence[Any]) -> float:
         return float("inf")
     worst = 0.0
     for one, other in zip(found, wanted, strict=True):
-        if one.shape != other.shape:
+        if one is None or isinstance(one, str):
+            worst = max(worst, 0.0 if one == other else float("inf"))
+            continue
+        a, b = (torch.as_tensor(each).to(torch.float64) for each in (one, other))
+        if a.shape != b.shape:
             return float("inf")
-        a, b = one.to(torch.float64), other.to(torch.float64)
         whole, difference = b.norm().item(), (a - b).norm().item()
         error = difference / whole if whole else difference
         worst = max(worst, float("inf") if math.isnan(error) else error)

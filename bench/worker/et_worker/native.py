@@ -33,7 +33,7 @@ def become_runner(request: Mapping[str, Any]) -> NoReturn:
         request["events"],
         request["load_mode"],
         ",".join(str(mark) for mark in sorted(set(request["marks"]))),
-        "any" if "inputs" in request else "finite",
+        "finite" if request["finite"] else "any",
         *runner_inputs(specs, request["seed"]),
     ]
     os.execv(words[0], words)  # noqa: S606 - no shell is meant

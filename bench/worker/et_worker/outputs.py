@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,8 @@ def summarize(outputs: Sequence[Any]) -> tuple[str, list[OutputSummary]]:
     """Return the checksum of all outputs and a summary of each.
 
     The checksum is the SHA-256 (first 16 hexadecimal digits) over dtype, shape and bytes of each
-    tensor, and over the text of each plain value.
+    tensor, and over the type and value of each plain one. The bare runner makes the same of them
+    (``summarize`` in ``bench/native/runner.cpp``).
     """
     import torch
 
@@ -46,7 +48,7 @@ def summarize(outputs: Sequence[Any]) -> tuple[str, list[OutputSummary]]:
     summaries = []
     for output in outputs:
         if not isinstance(output, torch.Tensor):
-            digest.update(f"{type(output).__name__}{output!r}".encode())
+            digest.update(_plain(output))
             finite = not isinstance(output, float) or math.isfinite(output)
             summaries.append(OutputSummary(type(output).__name__, [], finite, 0.0, 0.0))
             continue
@@ -67,6 +69,12 @@ def summarize(outputs: Sequence[Any]) -> tuple[str, list[OutputSummary]]:
     return digest.hexdigest()[:_SHA_DIGITS], summaries
 
 
+def _plain(value: Any) -> bytes:
+    """Return what stands for a value that is no tensor: of a float its bits, the same anywhere."""
+    text = struct.pack("<d", value) if isinstance(value, float) else str(value).encode()
+    return type(value).__name__.encode() + text
+
+
 def check_finite(method: str, outputs: Sequence[Any], summaries: Sequence[OutputSummary]) -> None:
     """Check that there are outputs and that all of their values are finite.
 
@@ -83,6 +91,8 @@ def check_finite(method: str, outputs: Sequence[Any], summaries: Sequence[Output
         raise OutputError(f"{method} returned nothing")
     for index, (output, summary) in enumerate(zip(outputs, summaries, strict=True)):
         if not summary.finite:
+            if isinstance(output, float):
+                raise OutputError(f"{method} output {index} is {output}")
             bad = output.numel() - int(output.isfinite().sum())
             raise OutputError(
                 f"{method} output {index}: {bad} of {output.numel()} values are not finite"

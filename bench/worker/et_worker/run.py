@@ -25,7 +25,8 @@ def run_method(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
     The inputs are made before the baseline: they are the caller's, not the model's.
 
     Args:
-        request: ``program method marks load_mode seed``, and what the inputs are made from: ``model
+        request: ``program method marks load_mode seed``, ``finite`` (whether outputs that are not
+            are an error), and what the inputs are made from: ``model
             samples tokens``, or ``inputs`` and ``backends`` (the ids that the program names) for
             one from elsewhere. ``marks`` are the numbers of executions to report after, ascending
             from 1.
@@ -80,7 +81,7 @@ def run_method(request: Mapping[str, Any], events: EventWriter, phases: Phases) 
 
     mark()
     sha, summaries = summarize(outputs)
-    if "inputs" not in request:  # of values that mean nothing, nothing need come
+    if request["finite"]:
         check_finite(name, outputs, summaries)
     del outputs
     if marks[-1] > 1:
