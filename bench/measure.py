@@ -39,8 +39,10 @@ class Outcome:
         events: what the worker wrote, in order; complete lines only.
         wall_s: seconds from start to end of the process, seen from outside.
         rusage_peak_bytes: ``ru_maxrss`` of the finished child. The worker's resets of the
-            high-water mark hide earlier phases from it: a lower bound, for cross-checking.
-        sampled_peak_bytes: highest RSS psutil saw from outside, every 20 ms: a lower bound too.
+            high-water mark hide earlier phases from it: a lower bound, for cross-checking. None
+            where it may be of another program (see :class:`bench.watch.Watch`).
+        sampled_peak_bytes: highest RSS psutil saw from outside since the baseline, every 20 ms: a
+            lower bound too.
         log_tail: last lines of the worker's own output.
         timeline: RSS against time, where it was asked for.
 
@@ -71,7 +73,8 @@ def run_worker(
 
     Args:
         python: the interpreter of the benchmarked environment.
-        request: what to measure; gets the path of the events file added.
+        request: what to measure; gets the path of the events file added. With ``binary``, the
+            process becomes that program, and the limit of memory is for what it is then.
         env: the whole OS environment of the process; ``PYTHONPATH`` gets the worker's root.
         folder: an empty folder for the request, the events and the log.
         limits: time and memory after which the process group is killed.
@@ -104,14 +107,16 @@ def run_worker(
             start_new_session=True,
         )
     kills = oom_kills()
-    watch = Watch(process, limits, began)
+    becomes = Path(request["binary"]) if "binary" in request else None
+    watch = Watch(process, limits, began, becomes)
     line = Timeline(process.pid, began)
     try:
         with line if timeline else nullcontext(), events_path.open("rb") as file:
-            phases = _PhaseReader(file, on_phase)
+            reader = _EventReader(file, on_phase, watch.baseline)
             while not watch.finished():
-                phases.poll()
+                reader.poll()
                 time.sleep(_POLL_S)
+            reader.poll()
     finally:  # also on KeyboardInterrupt: no worker outlives its controller
         watch.kill_group()
         watch.reap()
@@ -133,12 +138,15 @@ def run_worker(
     )
 
 
-class _PhaseReader:
-    """Tells each phase the worker enters, while it runs."""
+class _EventReader:
+    """Tells each phase the worker enters, and its baseline, while it runs."""
 
-    def __init__(self, file: BinaryIO, on_phase: Callable[[str], None]) -> None:
+    def __init__(
+        self, file: BinaryIO, on_phase: Callable[[str], None], on_baseline: Callable[[], None]
+    ) -> None:
         self._file = file
         self._on_phase = on_phase
+        self._on_baseline = on_baseline
         self._rest = b""
 
     def poll(self) -> None:
@@ -146,6 +154,8 @@ class _PhaseReader:
         for event in parse_lines(lines):
             if event.get("event") == "enter":
                 self._on_phase(str(event.get("phase")))
+            elif event.get("event") == "baseline":
+                self._on_baseline()
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -23,18 +24,39 @@ EndedBy = Literal["timeout", "memory", "group", "oom", None]
 class Watch:
     """Follows one process, the leader of a process group of its own.
 
+    ``ru_maxrss`` outlives an exec (the kernel keeps the highest of all programs that a process
+    was): it holds what this process held when it started the leader, by vfork, and what the leader
+    held before it became another program. Where that may be all, it is left out.
+
     Attributes:
         ended_by: the limit that it went over.
         returncode: as of ``subprocess``; None while it runs.
-        rusage_peak_bytes: ``ru_maxrss`` of the finished leader.
-        sampled_peak_bytes: highest RSS of the leader that was seen.
+        rusage_peak_bytes: ``ru_maxrss`` of the finished leader; None where it tells nothing.
+        sampled_peak_bytes: highest RSS of the leader that was seen since its baseline.
 
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, began: float) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        limits: Limits,
+        began: float,
+        becomes: Path | None = None,
+    ) -> None:
+        """Begin to follow.
+
+        Args:
+            process: the leader, just started.
+            limits: after which the group is killed.
+            began: ``time.monotonic()`` when it was started.
+            becomes: the program that the leader execs; what it holds until then does not count.
+
+        """
         self._process = process
         self._limits = limits
         self._began = began
+        self._becomes = becomes
+        self._inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self._others: dict[int, int] = {}
         self.ended_by: EndedBy = None
         self.returncode: int | None = None
@@ -55,6 +77,10 @@ class Watch:
         self.kill_group()
         self.reap()
         return True
+
+    def baseline(self) -> None:
+        """Start the sampled peak anew: what was seen until now is none of the measured."""
+        self.sampled_peak_bytes = None
 
     def kill_group(self) -> None:
         """Kill whatever of the worker's process group is still there."""
@@ -87,11 +113,12 @@ class Watch:
             return False
         self.returncode = self._process.returncode = os.waitstatus_to_exitcode(code)
         scale = 1 if sys.platform == "darwin" else 1024  # getrusage(2): KiB on Linux
-        self.rusage_peak_bytes = usage.ru_maxrss * scale
+        if self._becomes is None and usage.ru_maxrss > self._inherited:
+            self.rusage_peak_bytes = usage.ru_maxrss * scale
         return True
 
     def _rss(self) -> int:
-        if self._sampled is None:
+        if self._sampled is None or not self._became():
             return 0
         try:
             rss: int = self._sampled.memory_info().rss
@@ -99,6 +126,14 @@ class Watch:
             return 0
         self.sampled_peak_bytes = max(rss, self.sampled_peak_bytes or 0)
         return rss
+
+    def _became(self) -> bool:
+        if self._becomes is None:
+            return True
+        try:
+            return Path(f"/proc/{self._process.pid}/exe").samefile(self._becomes)
+        except OSError:  # it ended
+            return False
 
 
 def others_rss(leader: int) -> Iterator[tuple[int, int]]:

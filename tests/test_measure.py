@@ -1,6 +1,8 @@
 """Real processes that end in every way a worker can."""
 
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -43,13 +45,18 @@ def run(tmp_path: Path, body: str, limits: Limits = ROOMY, **kwargs: object) -> 
 
 
 def test_ok(tmp_path: Path) -> None:
+    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     phases: list[str] = []
     outcome = run(
-        tmp_path, "time.sleep(.2); say(event='result', peak_bytes=20)", on_phase=phases.append
+        tmp_path,
+        f"x = bytearray(b'x') * {ours + 50_000_000}; time.sleep(.2)\n"
+        "say(event='result', peak_bytes=20)",
+        on_phase=phases.append,
     )
     assert (outcome.status, outcome.reason) == ("ok", "")
     assert phases == ["lower"]
-    assert outcome.sampled_peak_bytes and outcome.rusage_peak_bytes
+    assert outcome.sampled_peak_bytes and outcome.sampled_peak_bytes > ours
+    assert outcome.rusage_peak_bytes and outcome.rusage_peak_bytes > ours
 
 
 def test_a_relative_folder_is_meant_from_here(
@@ -167,6 +174,83 @@ say(event="result", peak_bytes=1)
 def test_over_the_cap_in_a_spike_that_no_sample_saw(tmp_path: Path) -> None:
     body = "say(event='phase', peak_bytes=900_000_000); say(event='result', peak_bytes=900_000_000)"
     assert run(tmp_path, body, Limits(30, 800_000_000)).status == "over_memory"
+
+
+# Takes memory before its baseline, as a launcher or imports do, and little after it.
+EARLY = "x = bytearray(300_000_000); time.sleep(.2); del x\n"
+LATE = """
+say(event="baseline", rss_bytes=10, peak_bytes=10)
+time.sleep(.2)
+say(event="result", peak_bytes=20)
+"""
+
+
+def test_what_was_seen_before_the_baseline_is_not_checked_against_what_came_after(
+    tmp_path: Path,
+) -> None:
+    outcome = run(tmp_path, EARLY + LATE)
+    assert outcome.sampled_peak_bytes and outcome.sampled_peak_bytes < 200_000_000
+
+
+def test_what_this_process_held_is_no_peak_of_a_worker(tmp_path: Path) -> None:
+    """A child that is started by vfork has its parent's ru_maxrss until it holds more itself."""
+    held = bytearray(b"x") * 500_000_000
+    del held
+    outcome = run(tmp_path, "time.sleep(.1); say(event='result', peak_bytes=20)")
+    assert outcome.status == "ok"
+    assert outcome.rusage_peak_bytes is None
+
+
+BECOMES = """
+x = bytearray(300_000_000); time.sleep(.2)
+code = open(os.path.dirname(__file__) + "/runner.py").read()
+os.execv(request["binary"], [request["binary"], "-c", code, request["events"]])
+"""
+RUNNER = """
+import json, sys, time
+def say(**event): open(sys.argv[1], "a").write(json.dumps(event) + chr(10))
+say(event="baseline", rss_bytes=10, peak_bytes=10)
+HOLD
+time.sleep(.3)
+say(event="result", peak_bytes=20)
+"""
+
+
+def becoming(tmp_path: Path, hold: str, cap: int) -> Outcome:
+    """A worker of 300 MB that becomes another program, as for runner=native."""
+    binary = tmp_path / "runner"
+    shutil.copy(Path(sys.executable).resolve(), binary)
+    package = tmp_path / "root" / "et_worker"
+    package.mkdir(parents=True)
+    head = HEAD.replace('say(event="baseline", rss_bytes=10, peak_bytes=10)\n', "")
+    (package / "__main__.py").write_text(head + BECOMES)
+    (package / "runner.py").write_text(RUNNER.replace("HOLD", hold))
+    (tmp_path / "scratch").mkdir()
+    return run_worker(
+        Path(sys.executable),
+        {"task": "x", "binary": str(binary)},
+        env={**os.environ, "PYTHONHOME": sys.base_prefix},
+        folder=tmp_path / "scratch",
+        limits=Limits(30, cap),
+        worker_root=tmp_path / "root",
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which program a process is")
+def test_a_launcher_is_neither_under_the_cap_nor_in_the_peaks_of_what_it_becomes(
+    tmp_path: Path,
+) -> None:
+    outcome = becoming(tmp_path, "pass", 200_000_000)
+    assert (outcome.status, outcome.reason) == ("ok", ""), outcome.log_tail
+    assert outcome.rusage_peak_bytes is None
+    assert outcome.sampled_peak_bytes and outcome.sampled_peak_bytes < 100_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which program a process is")
+def test_what_a_launcher_became_is_under_the_cap(tmp_path: Path) -> None:
+    outcome = becoming(tmp_path, "x = bytearray(300_000_000); time.sleep(20)", 200_000_000)
+    assert outcome.status == "over_memory", outcome.log_tail
+    assert outcome.wall_s < 15
 
 
 def test_out_of_memory_in_python(tmp_path: Path) -> None:
