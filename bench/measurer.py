@@ -24,7 +24,7 @@ from bench.programs import Program, ProgramStore, program_key
 from bench.progress import Progress
 from bench.pte import changed
 from bench.request import Limits
-from bench.results.record import RunFolder
+from bench.results.record import RunFolder, write_whole
 from bench.script import unchanged
 
 # Read by glibc, jemalloc and their like at start, or what puts another malloc in glibc's place: one
@@ -337,10 +337,12 @@ class Measurer:
 
     def _environment(self, revision: str, needs: Needs) -> Environment:
         environment = self.environments.get(revision, needs=needs)
-        listing = self.folder.path / f"packages-{environment.build_key}.txt"
+        # An environment that was built anew has the same key, and packages of that day.
+        name = f"packages-{environment.build_key}-{environment.packages_hash}.txt"
+        listing = self.folder.path / name
         if not listing.exists():
             with writing(self.folder.path):
-                shutil.copyfile(environment.packages, listing)
+                write_whole(listing, environment.packages.read_text(encoding="utf-8"))
         return environment
 
     def _program_key(self, job: Job, environment: Environment) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -241,6 +242,31 @@ def test_the_packages_are_kept_once_per_environment(measurer: Measurer) -> None:
         measurer.measure(job)
     (listing,) = measurer.folder.path.glob("packages-*.txt")
     assert listing.read_text() == "a==1\n"
+
+
+def test_packages_that_could_not_be_written_whole_are_written_again(
+    measurer: Measurer, workers: Workers
+) -> None:
+    text = "a==1\n" * 1000
+    workers.environment.packages.write_text(text)
+    with files_of_at_most(100), pytest.raises(DiskError, match=str(measurer.folder.path)):
+        measurer.measure(jobs("method=export")[0])
+    assert not list(measurer.folder.path.glob("packages-*"))
+    measurer.measure(jobs("method=export")[0])
+    (listing,) = measurer.folder.path.glob("packages-*.txt")
+    assert listing.read_text() == text
+
+
+def test_an_environment_built_anew_has_a_list_of_its_own(
+    measurer: Measurer, workers: Workers
+) -> None:
+    measurer.measure(jobs("method=export")[0])
+    workers.environment.packages.write_text("a==2\n")
+    workers.environment = replace(workers.environment, packages_hash="another")
+    measurer.measure(jobs("method=export")[0])
+    lists = sorted(measurer.folder.path.glob("packages-*.txt"))
+    assert sorted(path.read_text() for path in lists) == ["a==1\n", "a==2\n"]
+    assert sum("another" in path.name for path in lists) == 1
 
 
 def test_an_interrupt_leaves_neither_worker_nor_half_a_program(
