@@ -6,18 +6,21 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import FileLock
 
 from bench.disk import writing
 from bench.plan import digest
 from bench.results.record import write_whole
 
 LIMIT_BYTES = 20 * 10**9
+RECENT_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,11 @@ class Program:
 
 
 class ProgramStore:
-    """Content-addressed ``<sha256>.pte`` files, and one ``<export key>.json`` per export."""
+    """Content-addressed ``<sha256>.pte`` files, and one ``<export key>.json`` per export.
+
+    Several controllers share it: what adds or removes files does so under a lock. Finding needs
+    none, as nothing that was used of late is removed.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()  # workers run in another working directory
@@ -39,30 +46,29 @@ class ProgramStore:
         try:
             info = json.loads((self.root / f"{key}.json").read_text())
             path = self.root / f"{info['pte_sha256']}.pte"
+            with contextlib.suppress(OSError):  # a cache that can only be read
+                os.utime(path)  # for pruning, which must not come between this and the use
             with path.open("rb") as file:
                 whole = hashlib.file_digest(file, "sha256").hexdigest() == info["pte_sha256"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        if not whole:
-            return None
-        with contextlib.suppress(OSError):  # a cache that can only be read
-            os.utime(path)  # for pruning the least recently used
-        return Program(path, info)
+        return Program(path, info) if whole else None
 
     def keep(self, key: str, pte: Path, info: Mapping[str, Any]) -> Program:
         """Move a fresh ``.pte`` into the store; ``info`` holds its ``pte_sha256``."""
         path = self.root / f"{info['pte_sha256']}.pte"
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-            pte.replace(path)
-            write_whole(self.root / f"{key}.json", json.dumps(info))
+            with self._lock():
+                pte.replace(path)
+                write_whole(self.root / f"{key}.json", json.dumps(info))
         return Program(path, info)
 
     def remove(self, key: str) -> None:
         """Forget the program of an export; its file goes unless another export made the same."""
         about = self.root / f"{key}.json"
-        sha = _sha_of(about)
-        with writing(self.root):
+        with writing(self.root), self._lock():
+            sha = _sha_of(about)
             about.unlink(missing_ok=True)
             if sha and sha not in map(_sha_of, self.root.glob("*.json")):
                 (self.root / f"{sha}.pte").unlink(missing_ok=True)
@@ -74,27 +80,38 @@ class ProgramStore:
             folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{os.getpid()}.pte"
 
-    def prune(self, limit: int = LIMIT_BYTES) -> int:
-        """Remove the least recently used programs beyond ``limit`` bytes; return bytes freed."""
-        freed = 0
+    def prune(self, limit: int = LIMIT_BYTES, recent_s: float = RECENT_S) -> int:
+        """Remove the least recently used programs beyond ``limit`` bytes; return bytes freed.
+
+        What was used in the last ``recent_s`` seconds stays: another controller may be about to run
+        it. What tells of a program that is not there, or tells nothing, goes.
+        """
+        if not self.root.is_dir() or not os.access(self.root, os.W_OK):
+            return 0
         for left in (self.root / "incoming").glob("*"):  # of controllers that were killed
             pid = left.name.partition(".")[0]
             if not (pid.isdigit() and psutil.pid_exists(int(pid))):
                 left.unlink(missing_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # another controller prunes too
-            files = sorted(self.root.glob("*.pte"), key=lambda p: p.stat().st_mtime, reverse=True)
-            total = 0
-            for path in files:
-                size = path.stat().st_size
-                total += size
-                if total > limit:
-                    path.unlink()
-                    freed += size
+        with writing(self.root), self._lock():
+            freed = self._remove_old(limit, time.time() - recent_s)
             kept = {path.stem for path in self.root.glob("*.pte")}
             for about in self.root.glob("*.json"):
-                if json.loads(about.read_text()).get("pte_sha256") not in kept:
-                    about.unlink()
+                if _sha_of(about) not in kept:
+                    about.unlink(missing_ok=True)
         return freed
+
+    def _remove_old(self, limit: int, since: float) -> int:
+        total = freed = 0
+        files = [(path.stat(), path) for path in self.root.glob("*.pte")]
+        for found, path in sorted(files, key=lambda each: each[0].st_mtime, reverse=True):
+            total += found.st_size
+            if total > limit and found.st_mtime < since:
+                path.unlink(missing_ok=True)
+                freed += found.st_size
+        return freed
+
+    def _lock(self) -> FileLock:
+        return FileLock(self.root / ".lock")
 
 
 def _sha_of(about: Path) -> str | None:

@@ -2,10 +2,13 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
+from filelock import FileLock
 
 from bench.disk import DiskError
 from bench.measure import WORKER_ROOT
@@ -25,6 +28,9 @@ def kept(store: ProgramStore, key: str, content: bytes, used: int = 0) -> Path:
     return path
 
 
+UNREADABLE = ["", "{", "{}", "[]", "null", "5"]
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> ProgramStore:
     return ProgramStore(tmp_path / "programs")
@@ -40,7 +46,7 @@ def test_what_was_kept_is_found_with_what_was_said_of_it(store: ProgramStore) ->
     assert not list((store.root / "incoming").iterdir())
 
 
-@pytest.mark.parametrize("damage", ["short", "gone", "no json", "no sha"])
+@pytest.mark.parametrize("damage", ["short", "gone", *UNREADABLE])
 def test_a_damaged_program_is_not_found(store: ProgramStore, damage: str) -> None:
     path = kept(store, "k", b"program")
     about = store.root / "k.json"
@@ -49,10 +55,8 @@ def test_a_damaged_program_is_not_found(store: ProgramStore, damage: str) -> Non
             path.write_bytes(b"progra")
         case "gone":
             path.unlink()
-        case "no json":
-            about.write_text("{")
-        case "no sha":
-            about.write_text("{}")
+        case text:
+            about.write_text(text)
     assert store.find("k") is None
     kept(store, "k", b"program")  # and can be made anew
     assert store.find("k")
@@ -72,8 +76,58 @@ def test_the_least_recently_used_goes_first(store: ProgramStore) -> None:
         *(True, False, True)
     ]
     assert not (store.root / "older.json").exists()
-    assert store.prune(limit=0)
-    assert not list(store.root.glob("*.*"))
+    assert store.prune(limit=0, recent_s=-1)
+    assert not [path.name for path in store.root.iterdir() if path.suffix]
+
+
+def test_what_was_just_found_is_not_removed_before_it_is_run(store: ProgramStore) -> None:
+    kept(store, "a", b"program of this run", used=1)
+    kept(store, "b", b"program of last year", used=2)
+    found = store.find("a")
+    assert found
+    assert store.prune(limit=0) == len(b"program of last year")
+    assert found.path.read_bytes() == b"program of this run"
+    assert store.find("a")
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_what_tells_nothing_is_removed_and_harms_no_other(store: ProgramStore, text: str) -> None:
+    kept(store, "k", b"program")
+    (store.root / "torn.json").write_text(text)
+    (store.root / "binary.json").write_bytes(b"\xff\xfe")
+    assert store.prune() == 0
+    assert [path.name for path in store.root.glob("*.json")] == ["k.json"]
+    assert store.find("k")
+
+
+def test_pruning_waits_for_a_program_that_is_being_kept(store: ProgramStore) -> None:
+    """Between the program and what tells of it, another controller's pruning takes neither."""
+    kept(store, "k", b"program")
+    code = (
+        "import sys; from pathlib import Path; from bench.programs import ProgramStore\n"
+        "print('begun', flush=True); ProgramStore(Path(sys.argv[1])).prune(0, -1)"
+    )
+    with FileLock(store.root / ".lock"):
+        pruning = subprocess.Popen(
+            [sys.executable, "-c", code, str(store.root)], stdout=subprocess.PIPE, text=True
+        )
+        assert pruning.stdout and pruning.stdout.readline() == "begun\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            pruning.wait(0.5)
+        assert store.find("k")
+    assert pruning.wait(20) == 0
+    pruning.stdout.close()
+    assert store.find("k") is None
+
+
+def test_two_exports_of_one_program_are_removed_one_by_one(store: ProgramStore) -> None:
+    kept(store, "a", b"same")
+    kept(store, "b", b"same")
+    store.remove("a")
+    assert store.find("a") is None and store.find("b")
+    store.remove("b")
+    store.remove("b")
+    assert not list(store.root.glob("*.pte"))
 
 
 def test_pruning_an_empty_store_is_nothing(store: ProgramStore) -> None:
