@@ -13,7 +13,7 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -81,8 +81,17 @@ class Commands:
         *,
         environment: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        telling: Callable[[str], str | None] = lambda _printed: None,
     ) -> str:
         """Run ``argv`` and give its standard output.
+
+        Args:
+            what: words for it in messages.
+            argv: the command.
+            environment: its variables; None for this process's.
+            timeout: seconds after which it is ended.
+            telling: finds the line that says why it failed, in what it printed; where it finds
+                none, :func:`meaningful_line` is asked.
 
         Raises:
             BuildError: where it fails.
@@ -91,9 +100,10 @@ class Commands:
         """
         code, output, errors = self._run(argv, environment, timeout)
         if code != 0:
-            if full := blames_disk(f"{output}\n{errors}"):
+            printed = f"{output}\n{errors}"
+            if full := blames_disk(printed):
                 raise DiskError(f"{what}: {redact(full.strip(_DECORATION))} ({self.folder})")
-            line = redact(meaningful_line(f"{output}\n{errors}"))
+            line = redact(telling(printed) or meaningful_line(printed))
             raise BuildError(f"{what} failed: {line} (log: {self.log})")
         return output
 

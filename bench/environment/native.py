@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from filelock import FileLock
 
+from bench.disk import writing
+from bench.environment.commands import Commands
 from bench.environment.inventory import package_of
 from bench.environment.model import Environment
-from bench.errors import EtPeakError
+from bench.environment.source import failing_line
+from bench.errors import BuildError, EtPeakError
 
 SOURCE = Path(__file__).resolve().parents[1] / "native"
 _COMPILERS = ("c++", "g++", "clang++")
@@ -40,6 +42,7 @@ def native_runner(environment: Environment) -> Path:
 
     Raises:
         NoRunnerError: no compiler, nothing to link against, or it does not compile.
+        DiskError: a disk is full: it may compile tomorrow.
 
     """
     command = compile_command(environment)
@@ -47,16 +50,17 @@ def native_runner(environment: Environment) -> Path:
     for source in sorted(SOURCE.iterdir()):
         key.update(source.read_bytes())
     folder = environment.root / "runners"
-    folder.mkdir(exist_ok=True)
     runner = folder / f"runner-{key.hexdigest()[:12]}"
-    with FileLock(folder / f".{runner.name}.lock"):
-        if not runner.exists():
-            partial = runner.with_name(f"{runner.name}.{os.getpid()}.partial")
-            try:
-                _compile([*command, "-o", str(partial)])
-                partial.replace(runner)
-            finally:
-                partial.unlink(missing_ok=True)
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+        with FileLock(folder / f".{runner.name}.lock"):
+            if not runner.exists():
+                partial = runner.with_name(f"{runner.name}.{os.getpid()}.partial")
+                try:
+                    _compile(folder, [*command, "-o", str(partial)])
+                    partial.replace(runner)
+                finally:
+                    partial.unlink(missing_ok=True)
     return runner
 
 
@@ -94,8 +98,8 @@ def compile_command(environment: Environment) -> list[str]:
     ]
 
 
-def _compile(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
-        raise NoRunnerError(f"the bare runner does not compile: {lines[0].strip()[:200]}")
+def _compile(folder: Path, command: list[str]) -> None:
+    try:
+        Commands(folder).run("compiling the bare runner", command, telling=failing_line)
+    except BuildError as error:
+        raise NoRunnerError(str(error)) from error

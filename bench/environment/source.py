@@ -209,18 +209,8 @@ class _Steps:
         argv: Sequence[object],
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        log = self.commands.log
-        begin = log.stat().st_size if log.exists() else 0
         elsewhere = [sys.executable, "-c", _ELSEWHERE, where, *argv]
-        try:
-            return self.commands.run(what, elsewhere, environment=environment)
-        except BuildError:
-            with log.open(encoding="utf-8", errors="replace") as file:
-                file.seek(begin)
-                line = failing_line(file.read())
-            if line is None:
-                raise
-            raise BuildError(f"{what} failed: {line} (log: {log})") from None
+        return self.commands.run(what, elsewhere, environment=environment, telling=failing_line)
 
 
 def failing_line(log: str) -> str | None:

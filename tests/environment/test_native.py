@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.disk import DiskError
 from bench.environment import native
 from bench.environment.native import NoRunnerError, compile_command, native_runner
+from tests.disks import files_of_at_most
 from tests.environment.fakes import FakeRecipe, fake_environment
 
 
@@ -44,10 +46,33 @@ def test_without_a_compiler_it_says_what_is_needed(linkable, monkeypatch) -> Non
 
 
 def test_what_does_not_compile_names_the_first_error_and_leaves_nothing(linkable) -> None:
-    with pytest.raises(NoRunnerError, match=r"does not compile: .*error"):
+    with pytest.raises(NoRunnerError, match=r"compiling the bare runner failed: .*error") as caught:
         native_runner(linkable)
-    left = [path.name for path in (linkable.root / "runners").iterdir()]
-    assert [name for name in left if not name.endswith(".lock")] == []
+    assert "\n" not in str(caught.value)
+    left = {path.name for path in (linkable.root / "runners").iterdir() if path.suffix != ".lock"}
+    assert left == {"build.log"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fatal error: error writing to /tmp/cc.s: No space left on device",
+        "/usr/bin/ld: final link failed: Disk quota exceeded",
+    ],
+)
+def test_a_full_disk_is_no_finding_about_the_runner(linkable, monkeypatch, tmp_path, said) -> None:
+    compiler = tmp_path / "c++"
+    compiler.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DiskError, match=said.rpartition(": ")[2]) as caught:
+        native_runner(linkable)
+    assert str(linkable.root / "runners") in str(caught.value)
+
+
+def test_a_log_that_cannot_be_written_is_no_finding_either(linkable) -> None:
+    with files_of_at_most(10), pytest.raises(DiskError, match=str(linkable.root / "runners")):
+        native_runner(linkable)
 
 
 def test_it_is_for_linux_so_far(linkable, monkeypatch) -> None:
