@@ -18,7 +18,7 @@ from bench.environment.native import NoRunnerError, native_runner
 from bench.errors import BuildError
 from bench.fit import compared_by_default
 from bench.ladder import Needs
-from bench.measure import WORKER_ROOT, Outcome, run_worker
+from bench.measure import WORKER_ROOT, Outcome, Status, run_worker
 from bench.plan import Job, as_export
 from bench.programs import Program, ProgramStore, program_key
 from bench.progress import Progress
@@ -56,12 +56,27 @@ class Environments(Protocol):
 
 
 class _NoProgramError(Exception):
-    """The program a run needs could not be exported; the message says why."""
+    """The program a run needs can't be had.
+
+    Attributes:
+        status: of its export.
+        reason: of that status.
+
+    """
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status: Status = status
+        self.reason = reason
 
     @property
-    def status(self) -> str:
-        """Return what its cells are: what can't be exported here can't be run here either."""
-        return "unsupported" if str(self).startswith("unsupported: ") else "failed"
+    def of_the_run(self) -> Status:
+        """What the run's own cells are.
+
+        What can't be exported here can't be run here either. But a limit that the export went over
+        says nothing about the limits of a run: that is failed, for want of a program.
+        """
+        return self.status if self.status in ("unsupported", "untestable") else "failed"
 
 
 @dataclass
@@ -85,8 +100,15 @@ class Measurer:
     """Whether each program is compared with its model: on, off, or auto (where that is cheap)."""
     timeline: bool = False
     """Whether the RSS of each process is sampled against time."""
-    broken: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, tuple[Status, str]] = field(default_factory=dict)
     """Why a program can't be had, by export key: tried once per run, not once per method."""
+
+    def remember(self, job: Job, status: Status, reason: str) -> None:
+        """Note how the export of a job ended: one that failed is not tried again in this run."""
+        if status == "ok":
+            self.broken.pop(job.export_key, None)
+        else:
+            self.broken[job.export_key] = status, reason
 
     def measure(self, job: Job) -> dict[str, Any]:
         """Take one measurement and return its record, however it ended.
@@ -116,7 +138,8 @@ class Measurer:
             try:
                 program, record["export_s"] = self._program(job, exporter)
             except _NoProgramError as error:
-                return record | {"status": error.status, "reason": f"no program to run: {error}"}
+                reason = f"no program to run: {error}"
+                return record | {"status": error.of_the_run, "reason": reason}
             try:
                 runner = _bare_runner(job, environment)
             except NoRunnerError as error:
@@ -188,7 +211,7 @@ class Measurer:
         try:
             found = self._stored(job, exporter)
         except _NoProgramError as error:
-            return record | {"status": error.status, "reason": str(error)}
+            return record | {"status": error.status, "reason": error.reason}
         if found is None:
             return self.measure(job)
         return record | {"status": "ok", "reason": "exported before", "program": found.info}
@@ -200,7 +223,7 @@ class Measurer:
         """
         if job.program is not None:
             if other := changed(job.program):
-                raise _NoProgramError(other)
+                raise _NoProgramError("failed", other)
             return Program(job.program.path, job.program.info), 0.0
         if exporter is None:
             raise AssertionError(f"{job.label}: neither a program nor an exporter")
@@ -211,7 +234,7 @@ class Measurer:
             outcome, found = self._export(export, exporter)
             seconds = outcome.wall_s
             if found is None:
-                raise _NoProgramError(f"{outcome.status}: {outcome.reason}")
+                raise _NoProgramError(outcome.status, outcome.reason)
         return found, seconds
 
     def _stored(self, job: Job, exporter: Environment) -> Program | None:
@@ -224,7 +247,7 @@ class Measurer:
 
         """
         if job.export_key in self.broken:
-            raise _NoProgramError(self.broken[job.export_key])
+            raise _NoProgramError(*self.broken[job.export_key])
         key = self._program_key(job, exporter)
         found = self.programs.find(key)
         if (
@@ -239,8 +262,8 @@ class Measurer:
         check = self._check(export, exporter, found.path, found.info)
         if wrong := check.get("wrong"):
             self.programs.remove(key)
-            self.broken[job.export_key] = f"failed: {wrong}"
-            raise _NoProgramError(self.broken[job.export_key])
+            self.remember(job, "failed", wrong)
+            raise _NoProgramError("failed", wrong)
         if check:
             found = replace(found, info={**found.info, "check": check})
             with contextlib.suppress(DiskError):  # a cache that can only be read
@@ -258,12 +281,11 @@ class Measurer:
                 info["check"] = self._check(job, environment, pte, info)
                 if wrong := info["check"].get("wrong"):
                     self.programs.remove(key)
-                    self.broken[job.export_key] = f"failed: {wrong}"
-                    return replace(outcome, status="failed", reason=wrong), None
-                self.broken.pop(job.export_key, None)
-                return outcome, self.programs.keep(key, pte, info)
-            self.broken[job.export_key] = f"{outcome.status}: {outcome.reason}"
-            return outcome, None
+                    outcome = replace(outcome, status="failed", reason=wrong)
+            self.remember(job, outcome.status, outcome.reason)
+            if outcome.status != "ok":
+                return outcome, None
+            return outcome, self.programs.keep(key, pte, info)
         finally:
             pte.unlink(missing_ok=True)
 

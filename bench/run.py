@@ -45,8 +45,8 @@ class Runner:
     def _remember_failures(self, records: Mapping[str, Mapping[str, Any]]) -> None:
         for job in self.plan.jobs:
             record = records.get(job.key)
-            if record and job.kind == "export" and record["status"] != "ok":
-                self.measurer.broken[job.export_key] = f"{record['status']}: {record['reason']}"
+            if record and job.kind == "export":
+                self.measurer.remember(job, record["status"], record["reason"])
 
     def _write_tables(self, records: Mapping[str, Mapping[str, Any]]) -> None:
         ordered = [records[job.key] for job in self.plan.jobs if job.key in records]

@@ -10,6 +10,7 @@ import pytest
 from bench.config import load
 from bench.disk import DiskError
 from bench.fit import compared_by_default
+from bench.measure import Status
 from bench.measurer import Measurer
 from bench.plan import Job, make_plan
 from bench.programs import ProgramStore
@@ -93,7 +94,7 @@ def test_a_stored_program_that_is_wrong_is_not_run_and_not_found_again(
         assert record["reason"].startswith("no program to run: failed: encode: 0.5 off")
     assert measurer.program(export)["status"] == "failed"
     assert workers.started == ["export", "check"]
-    assert not list(measurer.programs.root.glob("*.*"))
+    assert not list(measurer.programs.root.glob("[!.]*.*"))
 
 
 def test_a_program_found_wrong_condemns_what_was_stored_of_the_same_export(
@@ -107,7 +108,7 @@ def test_a_program_found_wrong_condemns_what_was_stored_of_the_same_export(
     measurer.check = "off"
     assert measurer.measure(encode)["status"] == "failed"
     assert workers.started == ["export", "export", "check"]
-    assert not list(measurer.programs.root.glob("*.*"))
+    assert not list(measurer.programs.root.glob("[!.]*.*"))
 
 
 def test_an_export_that_failed_in_this_run_is_not_made_up_for_by_an_earlier_one(
@@ -165,6 +166,33 @@ def test_what_no_export_supports_no_run_does(measurer: Measurer, workers: Worker
     record = measurer.measure(job)
     assert record["status"] == "unsupported"
     assert record["reason"] == "no program to run: unsupported: no MLX here"
+
+
+@pytest.mark.parametrize(
+    ("status", "of_the_run"),
+    [
+        ("failed", "failed"),
+        ("timeout", "failed"),
+        ("over_memory", "failed"),
+        ("unsupported", "unsupported"),
+        ("untestable", "untestable"),
+    ],
+)
+def test_a_run_without_a_program_says_how_its_export_ended(
+    measurer: Measurer, workers: Workers, status: Status, of_the_run: Status
+) -> None:
+    export, encode, _ = jobs()
+    # Words of another status in the reason mean nothing.
+    measurer.remember(export, status, "unsupported: so it said")
+    record = measurer.measure(encode)
+    assert record["status"] == of_the_run
+    assert record["reason"] == f"no program to run: {status}: unsupported: so it said"
+    of_the_export = measurer.program(export)
+    assert of_the_export["status"] == status
+    assert of_the_export["reason"] == "unsupported: so it said"
+    assert workers.started == []
+    measurer.remember(export, "ok", "")
+    assert measurer.measure(encode)["status"] == "ok"
 
 
 def test_no_environment_is_untestable_and_starts_nothing(
@@ -292,7 +320,6 @@ def test_a_worker_that_finds_no_room_is_no_finding(measurer: Measurer, workers: 
         measurer.measure(jobs("method=export")[0])
     assert str(measurer.programs.root) in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert not measurer.broken
     workers.behave("pass")
     assert measurer.measure(jobs("method=export")[0])["status"] == "ok"
 
@@ -309,7 +336,6 @@ def test_a_full_disk_is_named(tmp_path: Path, workers: Workers, where: str) -> N
         with pytest.raises(DiskError) as caught:
             measurer.measure(jobs("method=export")[0])
         assert str(disk) in str(caught.value)
-        assert not measurer.broken
 
 
 def test_every_write_of_ours_names_its_folder(measurer: Measurer, workers: Workers) -> None:
