@@ -26,6 +26,15 @@ from bench.values import parse_int, parse_list, parse_seconds, parse_size
 
 ALLOCATORS = ("default", "fixed")
 CHECKS = ("auto", "on", "off")
+_SWITCH = ("on", "off")
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "allocator": ALLOCATORS,
+    "check": CHECKS,
+    "steps": _SWITCH,
+    "memprofile": _SWITCH,
+    "timeline": _SWITCH,
+    "rung": RUNGS,
+}
 # Given once, never swept: they describe the run and not a cell of the matrix.
 _ORIGIN = ("repo", "rung", "base", "nightly_index")
 _LIMITS = ("timeout_s", "memory_cap")
@@ -103,15 +112,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     runtimes = None
     if text["runtime"] or text["exporter"] or elsewhere:
         runtimes = parse_list("runtime", text["runtime"]) if text["runtime"] else commits
-    if text["allocator"] not in ALLOCATORS:
-        raise choices("allocator", text["allocator"], list(ALLOCATORS))
-    if text["check"] not in CHECKS:
-        raise choices("check", text["check"], list(CHECKS))
-    for name in ("steps", "memprofile", "timeline"):
-        if text[name] not in ("on", "off"):
-            raise choices(name, text[name], ["on", "off"])
-    if text["rung"] not in RUNGS:
-        raise choices("rung", text["rung"], list(RUNGS))
+    for name, known in _CHOICES.items():
+        if text[name] not in known:
+            raise choices(name, text[name], list(known))
     iterations = [
         parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])
     ]
@@ -131,18 +134,8 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         repeats=parse_int("repeats", text["repeats"], 1, 1000),
         seed=parse_int("seed", text["seed"], 0),
         allocator=text["allocator"],
-        origin=Origin(
-            text["repo"] or None,
-            text["rung"],
-            text["base"] or None,
-            text["nightly_index"] or None,
-        ),
-        limits=Limits(
-            parse_seconds("timeout_s", text["timeout_s"]),
-            None
-            if text["memory_cap"] in ("", "none")
-            else parse_size("memory_cap", text["memory_cap"]),
-        ),
+        origin=_origin(text),
+        limits=_limits(text),
         out=Path(given["out"]).expanduser() if given.get("out") else ours(str(base["out"])),
         resume=text["resume"] or None,
         check=text["check"],
@@ -150,6 +143,20 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         memprofile=text["memprofile"] == "on",
         timeline=text["timeline"] == "on",
         overrides=tuple(lasting_word(word) for word in overrides if not word.startswith("resume=")),
+    )
+
+
+def _origin(text: Mapping[str, str]) -> Origin:
+    return Origin(
+        text["repo"] or None, text["rung"], text["base"] or None, text["nightly_index"] or None
+    )
+
+
+def _limits(text: Mapping[str, str]) -> Limits:
+    cap = text["memory_cap"]
+    return Limits(
+        parse_seconds("timeout_s", text["timeout_s"]),
+        None if cap in ("", "none") else parse_size("memory_cap", cap),
     )
 
 

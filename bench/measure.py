@@ -93,19 +93,8 @@ def run_worker(
     with writing(folder):
         events_path.touch()
         request_path.write_text(json.dumps(told))
-    paths = [str(worker_root), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
     began = time.monotonic()
-    with log_path.open("wb") as log:
-        # -P: nothing of the working directory, whose `bisect` would hide the standard one.
-        process = subprocess.Popen(
-            [str(python), "-P", "-m", "et_worker", str(request_path)],
-            env={**env, "PYTHONPATH": os.pathsep.join(paths)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            start_new_session=True,
-        )
+    process = _start(python, request_path, log_path, env, worker_root)
     kills = oom_kills()
     becomes = Path(request["binary"]) if "binary" in request else None
     watch = Watch(process, limits, began, becomes)
@@ -136,6 +125,24 @@ def run_worker(
         log_tail="" if status == "ok" else "\n".join(said.splitlines()[-_TAIL_LINES:]),
         timeline=tuple(line.points),
     )
+
+
+def _start(
+    python: Path, request: Path, log: Path, env: Mapping[str, str], worker_root: Path
+) -> subprocess.Popen[bytes]:
+    """Start the worker in a session of its own, in the folder of its request."""
+    paths = [str(worker_root), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+    with log.open("wb") as output:
+        # -P: nothing of the working directory, whose `bisect` would hide the standard one.
+        return subprocess.Popen(
+            [str(python), "-P", "-m", "et_worker", str(request)],
+            env={**env, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=request.parent,
+            start_new_session=True,
+        )
 
 
 class _EventReader:
