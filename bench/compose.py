@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from bench import fit
 from bench.dimensions import check_dimensions
 from bench.errors import RequestError, choices
+from bench.order import ORDER
 from bench.own import own_model
 from bench.pte import give
 from bench.request import Choice
@@ -25,24 +26,6 @@ from bench.values import parse_list
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 GROUPS = ("model", "precision", "backend", "method", "runner")
-# The order of a person, small to large, for help and tables alike.
-ORDER = (
-    *(
-        "tiny",
-        "base",
-        "small",
-        "medium",
-        "large-v3",
-        "kquant",
-        "kquant-parts",
-        "muse",
-        "script",
-    ),
-    *("fp32", "fp16", "bf16", "int8", "int4", "q6_k", "q5_k", "q4_k", "gguf"),
-    *("auto", "xnnpack", "mlx", "portable"),
-    *("export", "encode", "decode"),
-    *("python", "native"),
-)
 
 
 def host_backend(system: str = sys.platform, machine: str = "") -> str:

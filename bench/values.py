@@ -124,12 +124,14 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def neutral(text: str) -> str:
     """Put a quote before what a spreadsheet would run as a formula; numbers stay numbers.
 
+    What is quoted already gets one more, so that :func:`as_written` can tell them apart.
     Source: OWASP, "CSV Injection".
     """
-    if not text.startswith(_FORMULA):
+    bare = text.lstrip("'")
+    if not bare.startswith(_FORMULA):
         return text
     try:
-        float(text)
+        float(bare)
     except ValueError:
         return f"'{text}"
     return text

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bench.analysis.conclusion import Conclusion
 from bench.analysis.observations import Observation, rank, varies_alone
-from bench.compose import ORDER
+from bench.order import ORDER
 
 # What to add where an axis has one level only; commits and backends: the nearest that tells.
 _ALSO = {

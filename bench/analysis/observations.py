@@ -13,7 +13,7 @@ import pandas as pd
 
 from bench.analysis.cells import cells
 from bench.analysis.noise import Noise, Scale, between_environments
-from bench.compose import ORDER
+from bench.order import ORDER
 from bench.results.cells import as_list
 from bench.values import format_size
 

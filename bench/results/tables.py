@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from bench.compose import ORDER
 from bench.errors import RequestError
+from bench.order import ORDER
 from bench.results.record import write_whole
 from bench.results.schema import MEASUREMENTS, PHASES, Column
 from bench.values import as_written, neutral
@@ -51,8 +52,8 @@ def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFra
         RequestError: if the file is no such table.
 
     """
-    # Of a text column pandas keeps the few different texts: a fifth of the time of all of them.
-    kinds = {c.name: "category" if c.type == "string" else c.type for c in columns}
+    # As plain objects pandas leaves texts as they are; as categories it reads 1.20 as a number.
+    kinds = {c.name: "object" if c.type == "string" else c.type for c in columns}
     try:
         table = pd.read_csv(
             path,
@@ -67,8 +68,13 @@ def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFra
         if missing:
             raise ValueError(f"no {', '.join(missing)} in every row")
         texts = {
-            c.name: _texts(table[c.name]) for c in columns if table.dtypes.get(c.name) == "category"
+            c.name: _texts(table[c.name])
+            for c in columns
+            if c.type == "string" and c.name in table.columns
         }
+        for name in table.columns[table.dtypes == "float64"]:
+            if np.isinf(table[name]).any():
+                raise ValueError(f"{name} is not finite in every row")
         return (
             table.assign(**texts)
             .reindex(columns=list(kinds))
@@ -95,9 +101,10 @@ def read_table(path: Path, columns: Sequence[Column]) -> pd.DataFrame | None:
 
 
 def _texts(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Turn categories, as written by :func:`to_csv`, into the texts they stand for."""
-    different = [as_written(text) for text in column.cat.categories]
-    texts = pd.array(different, dtype="string").take(column.cat.codes.to_numpy(), allow_fill=True)
+    """Turn texts, as written by :func:`to_csv`, into those they stand for; of each kind once."""
+    codes, different = pd.factorize(column)
+    whole = pd.array([as_written(text) for text in different], dtype="string")
+    texts = whole.take(codes, allow_fill=True)
     return pd.Series(texts, index=column.index)
 
 

@@ -44,6 +44,31 @@ def test_round_trip(tmp_path: Path) -> None:
     assert again["model"].iloc[0] == "NA"
 
 
+TEXTS = [column.name for column in MEASUREMENTS if column.type == "string"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["3.9e-07", "12345678", "1.20", "0012", "1e5", "inf", "nan", "True", "NULL", "'x", "'=x"],
+)
+def test_a_text_that_looks_like_another_type_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    table = frame([row(**dict.fromkeys(TEXTS, text)), row()])
+    (tmp_path / "t.csv").write_text(to_csv(table))
+    again = read_csv(tmp_path / "t.csv")
+    assert again[TEXTS].iloc[0].to_dict() == dict.fromkeys(TEXTS, text)
+    assert again.dtypes.to_dict() == table.dtypes.to_dict()
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "1e999"])
+@pytest.mark.parametrize("column", ["total_s", "exec_median_s"])
+def test_a_time_that_is_not_finite_is_refused(tmp_path: Path, column: str, value: str) -> None:
+    (tmp_path / "t.csv").write_text(
+        f"model,method,status,cell_key,{column}\ntiny,encode,ok,k,{value}\n"
+    )
+    with pytest.raises(RequestError, match=f"{column} is not finite"):
+        read_csv(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\x00\xff", b'model\n"', b"model,iterations\ntiny,many\n", b"a,b\n1,2\n"]
 )

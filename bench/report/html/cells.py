@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bench.compose import ORDER
+from bench.order import ORDER
 from bench.report.html.reproduce import ASKED, command
 from bench.report.table import AXES
 from bench.results.cells import NUMBERS, as_list, reduce_repeats
