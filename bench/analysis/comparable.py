@@ -64,9 +64,10 @@ def differences(pairs: pd.DataFrame) -> list[list[tuple[str, str]]]:
     for place, (before, after) in enumerate(
         zip(pairs["before_status"], pairs["after_status"], strict=True)
     ):
-        bad = [status for status in (before, after) if status in ("unsupported", "untestable")]
-        if bad or (before == after != "ok"):
-            said = f"{bad[0] if bad else before}: no figure to compare"
+        bad = [status for status in (before, after) if status != "ok"]
+        never = [status for status in bad if status in ("unsupported", "untestable")]
+        if never or len(bad) > 1:  # what two failures had got to is no measure of either
+            said = f"{' against '.join(dict.fromkeys(never or bad))}: no figure to compare"
             found[place].append(("status", said))
     return found
 

@@ -140,6 +140,16 @@ class Comparison:
         """Return how many cells have a verdict."""
         return sum(line.verdict == verdict for line in self.lines)
 
+    @property
+    def decided(self) -> bool:
+        """Whether every cell before was compared, by figures that the noise lets tell.
+
+        Cells that are new after have nothing that they could have regressed from.
+        """
+        open_ones = self.count("incomparable") + self.count("noisy")
+        left = len(self.pairing.only_before) + len(self.pairing.ambiguous)
+        return bool(self.lines) and not open_ones and not left
+
 
 def compare(
     before: pd.DataFrame,
@@ -277,12 +287,16 @@ def _judge(
     """Return the verdict on a pair that may be compared, with what else than figures decided it."""
     reasons: list[str] = []
     verdict = _worst([figures[name].verdict for name in judged if name in figures])
+    lacking = [name for name in judged if name in figures and figures[name].verdict is None]
+    if lacking and verdict != "regressed":
+        verdict = "incomparable"
+        reasons.append(f"{', '.join(lacking)}: measured on one side only")
+    elif verdict == "incomparable":
+        reasons.append(f"{', '.join(judged)}: not measured")
     if row.before_status == "ok" != row.after_status:
-        verdict = "regressed"
-        reasons.append(f"{row.after_status}: {row.after_reason}")
+        verdict, reasons = "regressed", [f"{row.after_status}: {row.after_reason}"]
     elif row.after_status == "ok" != row.before_status:
-        verdict = "improved"
-        reasons.append(f"was {row.before_status}: {row.before_reason}")
+        verdict, reasons = "improved", [f"was {row.before_status}: {row.before_reason}"]
     if lost:
         verdict = "regressed"
         reasons.append(lost)

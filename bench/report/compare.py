@@ -9,7 +9,10 @@ floor=2%         a difference that is never called one
 metric=peak      what the verdict is about: peak, steady, time, pte; a comma list
 force=rung,torch compare in spite of these differences, or force=all
 noise=RUN        a run with repeats of the same kind, to know the noise from
-format=          table, markdown, csv, json
+format=          table, markdown, csv, json; of a gate markdown unless another is given
+
+exit code of a gate: 0 nothing regressed; 1 something did; 3 not decided: a cell of the baseline
+was not compared, is missing, or differs within a noise that is too large
 runs=            where the runs are [results/runs]
 """
 
@@ -55,10 +58,8 @@ def _main(argv: list[str], console: Console) -> int:
         words = Words((*words.names, "latest"), words.values)
     title, before, after = _sides(words)
     result = _compared(words, before, after)
-    if gating:
-        return _gate(result, title)
-    _show(result, title, words.get("format", "table"), console)
-    return Exit.OK
+    _show(result, title, words.get("format", "markdown" if gating else "table"), console)
+    return _gate(result, title) if gating else Exit.OK
 
 
 def _sides(words: Words) -> tuple[str, pd.DataFrame, pd.DataFrame]:
@@ -115,7 +116,7 @@ def _show(result: Comparison, title: str, form: str, console: Console) -> None:
         print(words_of.summary(result, title), end="")
         return
     if form == "csv":
-        print(to_csv(words_of.grid(result)), end="")
+        print(to_csv(words_of.grid(result, leftover=True)), end="")
         return
     if form == "json":
         print(words_of.to_json(result))
@@ -126,16 +127,16 @@ def _show(result: Comparison, title: str, form: str, console: Console) -> None:
 
 
 def _gate(result: Comparison, title: str) -> int:
-    text = words_of.summary(result, title)
-    print(text, end="")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(words_of.summary(result, title))
+        except OSError as error:  # the verdict stands, whoever reads it
+            print(f"GITHUB_STEP_SUMMARY: {summary}: {error.strerror}", file=sys.stderr)
     if result.count("regressed"):
         return Exit.FOUND
-    undecided = not result.lines or result.count("incomparable")
-    return Exit.UNDECIDED if undecided else Exit.OK
+    return Exit.OK if result.decided else Exit.UNDECIDED
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 
 from bench.analysis.cells import text as cell_text
@@ -26,10 +27,24 @@ SHOWN = 200
 _VERDICTS = ("regressed", "improved", "same", "noisy", "incomparable")
 
 
-def grid(comparison: Comparison) -> Grid:
-    """Build the table, one line per pair of cells; axes on which all agree are left out."""
+def grid(comparison: Comparison, *, leftover: bool = False) -> Grid:
+    """Build the table, one line per pair of cells; axes on which all agree are left out.
+
+    Args:
+        comparison: what is shown.
+        leftover: whether the cells that stand against none get a line each, too.
+
+    """
     pairs = comparison.pairing.pairs
-    axes = [axis for axis in _AXES if pairs[f"before_{axis}"].nunique(dropna=False) != 1]
+    rest = _leftover(comparison) if leftover else []
+    axes = [
+        axis
+        for axis in _AXES
+        if pd.concat([pairs[f"before_{axis}"], *(cells[axis] for _, cells in rest)]).nunique(
+            dropna=False
+        )
+        != 1
+    ]
     names = ["peak", "steady", "time", ".pte"]
     header = (
         *("runs" if a == "iterations" else a for a in axes),
@@ -43,13 +58,17 @@ def grid(comparison: Comparison) -> Grid:
         (*label, *_figures(line), _limit(line), line.verdict, _why(line))
         for line, *label in zip(comparison.lines, *labels, strict=True)
     ]
+    for verdict, cells in rest:
+        told = zip(*(cells[axis].astype("string").fillna("") for axis in axes), strict=True)
+        empty = [""] * (len(names) + 1)
+        rows += [(*label, *empty, verdict, "") for label in told] if axes else []
     return Grid(
         header, tuple(rows), frozenset({"runs", "samples", *names, "noise"})
     ).without_empty()
 
 
 def caption(comparison: Comparison) -> str:
-    """Say what all pairs have in common, and what stands against what."""
+    """Say what all pairs have in common."""
     pairs = comparison.pairing.pairs
     same = []
     for axis in (*_AXES, *_CONSTANT_TOO):
@@ -139,7 +158,26 @@ def to_json(comparison: Comparison) -> str:
         }
         for line in comparison.lines
     ]
-    return json.dumps({"floor": comparison.floor, "cells": lines}, indent=2)
+    left = {
+        verdict.replace(" ", "_"): [
+            {axis: cell_text(value) for axis, value in zip(columns, values, strict=True)}
+            for columns in [(*_AXES, "exporter", "runtime", "status", "cell_key")]
+            for values in cells[list(columns)].itertuples(index=False, name=None)
+        ]
+        for verdict, cells in _leftover(comparison)
+    }
+    content = {"floor": comparison.floor, "cells": lines, **left}
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _leftover(comparison: Comparison) -> list[tuple[str, pd.DataFrame]]:
+    """Return the cells that stand against none, by what is said of them."""
+    pairing = comparison.pairing
+    return [
+        ("only before", pairing.only_before),
+        ("only after", pairing.only_after),
+        ("ambiguous", pairing.ambiguous),
+    ]
 
 
 def text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,27 +90,43 @@ def at_revisions(source: Source, key: str, revisions: Sequence[str]) -> list[pd.
     Args:
         source: the table.
         key: ``exporter``, ``runtime``, or ``commit`` for both alike.
-        revisions: names as in the table, or the first digits of a sha.
+        revisions: names as in the table, or at least seven digits of a sha.
 
     Raises:
-        RequestError: if a revision is not in the table, with those that are.
+        RequestError: if a revision is not in the table, with those that are, or if digits are
+            those of several.
 
     """
     table = source.table
     columns = ("exporter", "runtime") if key == "commit" else (key,)
     parts = []
     for revision in revisions:
-        keep = pd.Series(True, index=table.index)
-        for column in columns:
-            named, sha = table[column], table[f"{column}_sha"]
-            match = (named == revision) | sha.str.startswith(revision)
-            # An export has no runtime: it belongs to the revision that exported.
-            keep &= match.fillna(False) | (named.isna() & (key == "commit"))
+        is_it = {column: _is_revision(table, column, revision) for column in columns}
+        keep = is_it.get("exporter", is_it[columns[-1]])
+        if key == "commit":  # an export has no runtime: it belongs to the revision that exported
+            keep = keep & (is_it["runtime"] | table["runtime"].isna())
         if not keep.any():
             known = sorted({str(v) for column in columns for v in table[column].dropna()})
-            raise RequestError(f"{key}: {revision!r} is not in {source.name} ({', '.join(known)})")
+            there = ", ".join(known) or "no row names one"
+            raise RequestError(f"{key}: {revision!r} is not in {source.name} ({there})")
         parts.append(table[keep])
     return parts
+
+
+_SHA = re.compile("[0-9a-f]{7,40}")
+
+
+def _is_revision(table: pd.DataFrame, column: str, revision: str) -> pd.Series[bool]:
+    """Tell of each row whether it is of a revision: by its name, else by digits of its sha."""
+    named = (table[column] == revision).fillna(False).astype(bool)
+    if named.any() or not _SHA.fullmatch(digits := revision.lower()):
+        return named
+    sha = table[f"{column}_sha"]
+    found = sha.str.startswith(digits).fillna(False).astype(bool)
+    if sha[found].nunique() > 1:
+        several = ", ".join(sorted(sha[found].unique())[:3])
+        raise RequestError(f"{column}: {revision!r} is the beginning of several: {several}")
+    return found
 
 
 def noise_tables(results: Path) -> list[pd.DataFrame]:

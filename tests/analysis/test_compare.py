@@ -181,3 +181,13 @@ def test_swapping_the_sides_swaps_the_verdict(change: float, floor: float) -> No
     # The difference is relative to before, so at the very edge only one of them may see it.
     assert back == opposite.get(there, there) or {there, back} & {"same", "noisy"}
     assert {there, back} not in ({"regressed"}, {"improved"})
+
+
+@pytest.mark.parametrize("before", ["failed", "timeout", "over_memory"])
+@pytest.mark.parametrize("after", ["failed", "timeout", "over_memory"])
+def test_two_cells_that_broke_are_incomparable_however_they_did(before: str, after: str) -> None:
+    there = {"status": before, "reason": "x", "peak_delta_bytes": 8000 * MB}
+    here = {"status": after, "reason": "y", "peak_delta_bytes": 10 * MB}
+    for line in (one(there, here), one(here, there)):
+        assert line.verdict == "incomparable"
+        assert before in line.reasons[0] and after in line.reasons[0]

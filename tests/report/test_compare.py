@@ -97,3 +97,107 @@ def test_a_long_table_is_cut_in_a_terminal_and_shows_what_changed(tmp_path, caps
     assert "1 regressed, 249 same" in out
     assert "and 50 lines more: format=markdown has all" in out
     assert out.count(" same") - 1 == 199 and "regressed" in out.splitlines()[5]
+
+
+def gate(tmp_path: Path, before, after, *words: str) -> int:
+    paths = [tmp_path / "before.csv", tmp_path / "after.csv"]
+    for path, content in zip(paths, (before, after), strict=True):
+        path.write_text(to_csv(content))
+    return main(["gate", *map(str, paths), *words])
+
+
+NOISY = [100, 130, 80, 120, 90, 140]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "listed"),
+    [
+        ([row(), row(method="decode")], [row()], "only_before"),
+        (
+            [row(), row(method="decode", cell_key="x"), row(method="decode", cell_key="y")],
+            [row(), row(method="decode", cell_key="z", peak_delta_bytes=300 * MB)],
+            "ambiguous",
+        ),
+        (
+            [row(repeat=n, peak_delta_bytes=d * MB) for n, d in enumerate(NOISY)],
+            [row(repeat=n, peak_delta_bytes=round(d * 1.2 * MB)) for n, d in enumerate(NOISY)],
+            None,
+        ),
+        ([row(), row(method="decode")], [row(), row(method="decode", machine="two")], None),
+        ([row(status="failed")], [row(status="failed")], None),
+    ],
+)
+def test_what_was_not_compared_does_not_pass_the_gate(
+    tmp_path, capsys, before, after, listed
+) -> None:
+    assert gate(tmp_path, table(*before), table(*after), "format=json") == 3
+    content = json.loads(capsys.readouterr().out)
+    assert {name for name in ("only_before", "only_after", "ambiguous") if content[name]} == (
+        {listed} if listed else set()
+    )
+    for cell in content[listed] if listed else []:
+        assert cell["method"] == "decode" and cell["cell_key"]
+
+
+def test_a_cell_that_is_new_passes_the_gate_and_is_listed(tmp_path, capsys) -> None:
+    both = table(row(), row(method="decode"))
+    assert gate(tmp_path, both.head(1), both, "format=csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [("decode" in line, "only after" in line) for line in lines[1:]] == [
+        (False, False),
+        (True, True),
+    ]
+
+
+def test_the_gate_keeps_its_exit_code_whatever_becomes_of_the_summary(
+    files, tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nowhere" / "summary.md"))
+    assert main(["gate", files["before"], files["raised"]]) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_the_gate_takes_the_formats_of_compare_and_no_other(files, capsys) -> None:
+    assert main(["gate", files["before"], files["raised"], "format=csv"]) == 1
+    assert capsys.readouterr().out.startswith("method,")
+    assert main(["gate", files["before"], files["raised"], "format=pdf"]) == 2
+
+
+def test_a_metric_that_was_not_measured_is_incomparable_with_its_name(tmp_path, capsys) -> None:
+    assert gate(tmp_path, table(row()), table(row()), "metric=steady") == 3
+    assert "steady: not measured" in capsys.readouterr().out
+    one_side = table(row(steady_bytes=300 * MB))
+    assert gate(tmp_path, table(row()), one_side, "metric=peak,steady") == 3
+    assert "steady: measured on one side only" in capsys.readouterr().out
+
+
+SHAS = {"one": "12345678aa" + 30 * "0", "two": "12345678bb" + 30 * "0"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("commit=one,two", 1),
+        ("commit=12345678aa,12345678bb", 1),
+        ("commit=12345678AA,two", 1),
+        ("commit=one,typo", 2),
+        ("commit=one,1", 2),
+        ("commit=one,12345678b", 1),
+        ("commit=one,12345678", 2),
+        ("exporter=one,two", 1),
+        ("runtime=one,two", 1),
+        ("commit=typo,tpyo", 2),
+    ],
+)
+def test_a_revision_is_taken_by_its_name_or_enough_of_its_sha(tmp_path, words, code) -> None:
+    rows = [
+        row(
+            exporter=name, exporter_sha=sha, runtime=name, runtime_sha=sha,
+            peak_delta_bytes=(200 if name == "two" else 160) * MB,
+        )
+        for name, sha in SHAS.items()
+    ]  # fmt: skip
+    # What names no revision belongs to none.
+    rows.append(row(exporter=None, runtime=None, method="decode"))
+    (tmp_path / "t.csv").write_text(to_csv(table(*rows)))
+    assert main(["gate", str(tmp_path / "t.csv"), words]) == code
