@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.analysis.conclusion import Conclusion
+from bench.analysis.noise import LEAST_BYTES
 from bench.analysis.observations import LEVEL, Observation
 from bench.statistics import t_quantile
 from bench.values import format_size
 
 # Growth over the whole range of executions below this is none: a page here and there.
 _FLAT = 0.01
-_FLAT_BYTES = 1e6
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class Slope:
     @property
     def flat(self) -> bool:
         """Whether even the upper end means nothing over the executions measured."""
-        bound = max(_FLAT * self.marks[0].value, _FLAT_BYTES)
+        bound = max(_FLAT * self.marks[0].value, LEAST_BYTES)
         return max(abs(self.low), abs(self.high)) * self.span <= bound
 
     @property
     def grows(self) -> bool:
         """Whether even the lower end is growth that matters, and no step of the first execution."""
-        bound = max(_FLAT * self.marks[0].value, _FLAT_BYTES)
+        bound = max(_FLAT * self.marks[0].value, LEAST_BYTES)
         return self.warm and self.low > 0 and self.slope * self.span > bound
 
 
@@ -63,7 +63,7 @@ def slope_of(marks: Sequence[Observation]) -> Slope | None:
     ordered = sorted((m for m in marks if m.iterations), key=lambda m: m.iterations or 0)
     warm = [mark for mark in ordered if (mark.iterations or 0) > 1]
     used = warm if len(warm) > 1 else ordered
-    if len(used) < 2 or any(mark.censored for mark in used):
+    if len({mark.iterations for mark in used}) < 2 or any(mark.censored for mark in used):
         return None
     counts = [float(mark.iterations or 0) for mark in used]
     steady = all(mark.steady is not None for mark in used)
@@ -105,8 +105,8 @@ def accumulation(found: Sequence[Observation]) -> list[Conclusion]:
 
 def _flatness(flat: Sequence[Slope], place: str) -> Conclusion:
     worst = max(flat, key=lambda slope: slope.high * slope.span)
-    counts = sorted({mark.iterations or 0 for slope in flat for mark in slope.marks})
-    listed = " and ".join([", ".join(map(str, counts[:-1])), str(counts[-1])])
+    counts = dict.fromkeys(tuple(sorted({m.iterations or 0 for m in s.marks})) for s in flat)
+    listed = ", or at ".join(f"{', '.join(map(str, c[:-1]))} and {c[-1]}" for c in counts)
     methods = ", ".join(dict.fromkeys(slope.marks[0].method for slope in flat))
     text = (
         f"not accumulation: flat at {listed} executions ({methods}, {_cells(len(flat))}): "

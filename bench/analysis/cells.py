@@ -24,7 +24,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
     * ``kind``: ``delta`` (above a baseline), ``total`` (with it) or empty, of ``value``;
     * ``value``: the peak in bytes, above the baseline where that is known;
     * ``steady``: RSS after the last execution, on the same scale;
-    * ``time_s``: median execution, or the whole export, in seconds;
+    * ``time_s``: seconds of the median execution, or of a whole export; nothing stands in;
     * ``place``: the device, or the machine; ``counter``: ``rss`` or ``footprint``.
     """
     return _derived(reduce_repeats(table))
@@ -39,7 +39,7 @@ def _derived(frame: pd.DataFrame) -> pd.DataFrame:
     frame["value"] = delta.where(frame["kind"] == "delta", total)
     above = frame["baseline_bytes"].where(frame["kind"] == "delta", 0.0)
     frame["steady"] = frame["steady_bytes"] - above
-    frame["time_s"] = frame["exec_median_s"].fillna(frame["total_s"])
+    frame["time_s"] = frame["exec_median_s"].where(frame["method"] != "export", frame["total_s"])
     frame["place"] = frame["device"].fillna(frame["machine"]).fillna("")
     # "footprint, sampled in an app" is the counter and the way it was read.
     measured = frame["measured_by"].fillna("rss")

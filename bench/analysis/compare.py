@@ -2,12 +2,13 @@
 
 With a and b the medians before and after, a difference d = b - a is beyond the noise where
 
-    |d| > max(floor |a|,  |a| sqrt(reach^2 + between^2))
+    |d| > max(floor |a|,  |a| sqrt(reach^2 + between^2),  least)
 
 ``reach`` is what the noise of single processes explains (:class:`bench.analysis.noise.Scale`) at
 a level shared by all cells compared (Bonferroni: 0.05 over all of them, so that a table of two
 equal runs has any false alarm in one case of twenty), ``between`` what two environments alone
-make. Beyond it the cell is ``regressed`` or ``improved``. Within it, it is ``same``, or
+make, and ``least`` bytes that are never a difference (:func:`least_bytes`). Beyond it the cell
+is ``regressed`` or ``improved``. Within it, it is ``same``, or
 ``noisy`` where the difference is notable and only the noise forbids to call it one.
 """
 
@@ -31,7 +32,7 @@ from bench.analysis.comparable import (
     program_changes,
     program_differs,
 )
-from bench.analysis.noise import Noise, between_environments
+from bench.analysis.noise import LEAST_BYTES, Noise, between_environments
 from bench.analysis.pairing import AXES, Pairing, pair
 
 Numbers = NDArray[np.float64]
@@ -81,7 +82,8 @@ class Figure(NamedTuple):
     Attributes:
         before: median before, bytes or seconds; None if it was not measured.
         after: median after.
-        limit: difference, relative to before, that the noise or the floor explains.
+        limit: difference, relative to before, that the noise or the floor explains; 0 where
+            before is 0.
         verdict: by this metric alone.
 
     """
@@ -252,19 +254,31 @@ def _reaches(pairs: pd.DataFrame, metric: Metric, noise: Noise, level: float) ->
     return np.array(reaches, dtype=float)[kind]
 
 
+def least_bytes(floor: float, metric: Metric | None = None) -> float:
+    """Return the difference in bytes that is never called one, however small the figures are.
+
+    A floor is taken of 50 MB at least, but counts for no more than 1 MB then: so it is 1 MB by
+    default, and less where the user asks for a smaller floor. Zero for what is no memory.
+    """
+    if metric is not None and metric.what != "memory":
+        return 0.0
+    return min(LEAST_BYTES, LEAST_BYTES * floor / FLOOR)
+
+
 def _figures(pairs: pd.DataFrame, metric: Metric, noise: Numbers, floor: float) -> list[Figure]:
     """Judge one metric of all pairs."""
     before, after = (
         pairs[f"{side}_{metric.column}"].to_numpy("float64", na_value=np.nan)
         for side in ("before", "after")
     )
-    limit, notable = np.maximum(noise, floor), max(_NOTABLE, floor)
-    difference, size = after - before, np.abs(before)
+    difference, size, notable = after - before, np.abs(before), max(_NOTABLE, floor)
+    bound = np.maximum(np.maximum(noise, floor) * size, least_bytes(floor, metric))
+    limit = np.divide(bound, size, out=np.zeros(len(pairs)), where=size > 0)
     verdict = np.select(
         [
             np.isnan(difference),
-            difference > limit * size,
-            difference < -limit * size,
+            difference > bound,
+            difference < -bound,
             (np.abs(difference) > notable * size) & (noise > notable),
         ],
         ["", "regressed", "improved", "noisy"],

@@ -31,7 +31,8 @@ def design(found: Sequence[Observation], table: pd.DataFrame) -> list[Conclusion
         elif len(levels) > 1 and not varies_alone(found, axis):
             text = (
                 f"{axis}: {', '.join(levels)} were measured, but never with all else equal: what "
-                "they differ in can't be told from what else changed"
+                "they differ in can't be told from what else changed (the rung, the torch build, "
+                "the type computed in, or how it was measured)"
             )
             evidence = tuple(one.key for one in found)
             said.append(Conclusion("open", axis, text, evidence, command(found, {axis: levels})))

@@ -21,6 +21,8 @@ from bench.analysis.observations import Observation, Stratum, notable, rank, rea
 from bench.values import format_percent
 
 _MOST = 4
+_NOTABLE = 0.05
+"""An effect that may be this large for all that the noise allows is not ruled out."""
 _GENERIC = ("commit", "exporter", "runtime", "backend")
 
 
@@ -61,7 +63,7 @@ def effects(found: Sequence[Observation]) -> list[Conclusion]:
 def _fewest(axis: str, steps: Sequence[tuple[float, Conclusion]]) -> list[Conclusion]:
     """Keep the largest effects and the widest of what is ruled out; say how many are left out."""
     said = []
-    for kind in ("rules_out", "finding"):
+    for kind in ("rules_out", "finding", "open"):
         own = sorted((s for s in steps if s[1].kind == kind), key=lambda step: -step[0])
         said += [conclusion for _, conclusion in own[:_MOST]]
         if len(own) > _MOST:
@@ -94,6 +96,14 @@ def _conclusion(
     where = f"{largest.before.name} {largest.before.shown} -> {largest.after.shown}"
     of = "1 cell" if len(pairs) == 1 else f"{len(pairs)} cells"
     scale = " (whole-process totals)" if kind == "total" else ""
+    if not beyond and any(abs(p.relative) + p.width > _NOTABLE for p in pairs):
+        widest = max(pairs, key=lambda pair: abs(pair.relative) + pair.width)
+        text = (
+            f"{axis}: whether {first} and {second} differ is not decided in {of}{scale}: "
+            f"{widest.before.name} {widest.before.shown} -> {widest.after.shown} is within a "
+            f"noise of ±{format_percent(widest.width).lstrip('+')}"
+        )
+        return abs(widest.relative), Conclusion("open", axis, text, evidence)
     if not beyond:
         width = max(max(pair.width for pair in pairs), FLOOR)
         text = (

@@ -17,7 +17,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from bench.analysis.conclusion import Conclusion
-from bench.analysis.observations import Observation
+from bench.analysis.observations import Observation, identity
 from bench.statistics import t_quantile
 from bench.values import format_size
 
@@ -31,8 +31,7 @@ def outliers(found: Sequence[Observation]) -> list[Conclusion]:
     families: dict[tuple[Any, ...], list[Observation]] = defaultdict(list)
     for one in found:
         if one.kind == "delta" and one.pte and one.value > 0:
-            key = (one.place, one.counter, one.backend, one.method, one.commit or one.runtime)
-            families[key].append(one)
+            families[identity(one, "model", "precision")].append(one)
     return [said for family in families.values() if (said := _outlier(family)) is not None]
 
 
@@ -40,13 +39,15 @@ def _outlier(family: Sequence[Observation]) -> Conclusion | None:
     ratios = [(one.value / (one.pte or 1), one) for one in family]
     ratio, worst = max(ratios, key=lambda pair: pair[0])
     others = sorted(value for value, one in ratios if one is not worst)
+    if any(one.censored for one in family if one is not worst):
+        return None  # a bound may be anything above it
     if len(others) < _FEWEST or ratio <= _APART * others[-1]:
         return None
     logs = [math.log(value) for value in others]
     width = t_quantile(_BOUND, len(logs) - 1) * stdev(logs) * math.sqrt(1 + 1 / len(logs))
     if math.log(ratio) <= mean(logs) + width:
         return None
-    under = math.ceil(others[-1] * 2) / 2
+    under = (math.floor(others[-1] * 2) + 1) / 2
     least = "at least " if worst.censored else ""
     text = (
         f"{worst.model} {worst.precision} is the outlier: {least}{ratio:.1f}x its file "

@@ -41,6 +41,9 @@ _RANGE_OF_TEN = 3.078
 # environment don't show it, so it is added to their noise.
 _BETWEEN_ENVIRONMENTS = 0.11
 
+LEAST_BYTES = 1e6
+"""A difference of memory below this is pages and arenas, whatever it is a share of."""
+
 _PROCESS = (
     *("model", "precision", "backend", "method", "samples", "max_tokens", "seed", "runner"),
     *("exporter", "runtime", "allocator", "load_mode", "build_key", "exporter_build_key"),

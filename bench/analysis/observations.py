@@ -23,7 +23,9 @@ CONDITIONS = ("place", "kind", "counter", "runner", "allocator", "load_mode", "s
 """How it was measured: never an explanation, so they must be equal in whatever is compared."""
 AXES = ("model", "precision", "backend", "method", "commit", "exporter", "runtime", "place")
 """What may explain the memory."""
-WHERE = (*AXES, *CONDITIONS[1:])
+_CONTEXT = ("rung", "exporter_rung", "torch", "max_tokens", "seed", "stored_dtype", "compute_dtype")
+_BUILD = "build_key"
+WHERE = (*AXES, *CONDITIONS[1:], *_CONTEXT, _BUILD)
 """All that tells one observation from another, but for the marks of one process."""
 
 
@@ -97,6 +99,7 @@ def observe(table: pd.DataFrame) -> list[Observation]:
         for column in (
             *("cell_key", "model", "precision", "backend", "method", "exporter", "runtime"),
             *("place", "kind", "counter", "runner", "allocator", "load_mode", "samples", "status"),
+            *(*_CONTEXT, _BUILD),
         )
     }
     numbers = {
@@ -143,7 +146,9 @@ def last_marks(found: Iterable[Observation]) -> list[Observation]:
 
 @cache
 def _kept(*without: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-    gone = set(without)
+    gone = {*without, _BUILD}  # two revisions have two builds; compare does not ask for them
+    if "precision" in gone:
+        gone |= {"stored_dtype", "compute_dtype"}  # what it is about
     if "commit" in gone:
         gone |= {"exporter", "runtime"}
     elif gone & {"exporter", "runtime"}:
@@ -183,12 +188,15 @@ def strata(
     """Group observations by everything but an axis; only groups in which it varies."""
     groups: dict[tuple[str, ...], dict[str, Observation]] = defaultdict(dict)
     rest, place = _kept(axis), WHERE.index(axis)
+    # One order for all groups, whichever level each of them has first.
+    levels_of = dict.fromkeys(one.where[place] for one in found)
+    order = {level: at for at, level in enumerate(sorted(levels_of, key=rank))}
     for one in found:
         level = one.where[place]
         if level and keep(one):
             groups[rest(one.where)].setdefault(level, one)
     return [
-        Stratum(axis, {level: levels[level] for level in sorted(levels, key=rank)})
+        Stratum(axis, {level: levels[level] for level in sorted(levels, key=order.__getitem__)})
         for levels in groups.values()
         if len(levels) > 1
     ]

@@ -8,12 +8,14 @@ miss memory in a place proves nothing there.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations, permutations
 from typing import Any
 
 from bench.analysis.conclusion import Conclusion
+from bench.analysis.noise import LEAST_BYTES
 from bench.analysis.observations import Observation, reach
 from bench.values import format_size
 
@@ -66,7 +68,8 @@ def _same_file(one: Observation, other: Observation) -> bool:
 
 
 def _beyond(low: Observation, high: Observation) -> bool:
-    return not low.censored and high.value > low.value * max(_GAP, 1 + reach(low, high))
+    enough = max(low.value * max(_GAP, 1 + reach(low, high)), low.value + LEAST_BYTES)
+    return not low.censored and high.value > enough
 
 
 def _strongest(
@@ -118,7 +121,9 @@ def _withdrawn(low: Observation, high: Observation) -> Conclusion:
 
 
 def _agrees(flat: Sequence[tuple[Observation, Observation]]) -> Conclusion:
-    low, high = max(flat, key=lambda pair: abs(pair[1].value / pair[0].value - 1))
+    low, high = max(
+        flat, key=lambda pair: abs(pair[1].value - pair[0].value) / max(pair[0].value, LEAST_BYTES)
+    )
     text = (
         f"the place makes no difference that matters: {low.name} takes {low.shown} on {low.place} "
         f"and {high.shown} on {high.place}, the farthest apart of {len(flat)}"
@@ -136,16 +141,20 @@ def _blind(found: Sequence[Observation]) -> list[tuple[Observation, Observation]
     for same in groups.values():
         for one, other in combinations(same, 2):
             low, high = sorted((one, other), key=lambda o: o.value)
-            # What the total misses is certain only where even a part of it is larger.
-            if low.counter != high.counter and high.value > low.value * _BLIND:
+            # What a total misses is certain where even a part of it is larger; a delta that is
+            # below another counter's total misses nothing by that.
+            like = low.kind == high.kind or (low.kind == "total" and high.kind == "delta")
+            beyond = high.value > max(low.value * _BLIND, low.value + LEAST_BYTES)
+            if low.counter != high.counter and like and beyond:
                 pairs.append((low, high))
     return pairs
 
 
 def _blindness(low: Observation, high: Observation) -> Conclusion:
+    times = f", {high.value / low.value:.1f}x" if low.value else ""
     text = (
         f"{low.counter} misses memory on {low.place}: for {low.name} it says {low.shown} where "
-        f"{high.counter} says {high.shown}, {high.value / low.value:.1f}x; nothing is ruled out "
+        f"{high.counter} says {high.shown}{times}; nothing is ruled out "
         f"by {low.counter} of {low.backend} there"
     )
     return Conclusion("finding", "counter", text, (low.key, high.key))
@@ -157,4 +166,5 @@ def _said(one: Observation) -> str:
 
 def _measure(low: Observation, high: Observation) -> str:
     """Return the command that takes the missing figure in, once somebody has measured it."""
-    return f'nox -s ingest -- FILE device="{low.place}" kind={high.counter}_{high.kind}'
+    kind = f"kind={high.counter}_{high.kind}"
+    return shlex.join(["nox", "-s", "ingest", "--", "FILE", f"device={low.place}", kind])

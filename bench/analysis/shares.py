@@ -26,13 +26,19 @@ def precision(found: Sequence[Observation]) -> list[Conclusion]:
     groups = strata(found, "precision", lambda one: one.kind == "delta" and one.method != "export")
     said = []
     for place in _places(groups):
-        here = [g for g in groups if g.high.place == place and big(g.high)]
+        every = [g for g in groups if g.high.place == place and big(g.high)]
+        here = [group for group in every if not _undecided(group)]
+        bounds = [group for group in every if _undecided(group)]
+        if bounds:
+            said.append(_bounds(bounds, place))
         if not here:
             continue
         largest = max(here, key=lambda group: group.high.value)
         low, high = largest.low, largest.high
         paid = [group for group in here if _least_share(group) >= _PAID_ANYWAY]
         evidence = tuple(one.key for group in here for one in group.levels.values())
+        if len(paid) == len(here) and bounds:
+            continue  # what was not decided may be where precision matters
         if len(paid) == len(here):
             text = (
                 f"not precision: {low.precision} pays {low.shown} for the same {high.method} too "
@@ -86,6 +92,24 @@ def method(found: Sequence[Observation]) -> list[Conclusion]:
     return said
 
 
+def _undecided(group: Stratum) -> bool:
+    """Tell whether the share that is paid anyway may be anything, since a figure is a bound."""
+    low, high = group.low, group.high
+    return low.censored or (high.censored and low.value >= _PAID_ANYWAY * high.value)
+
+
+def _bounds(groups: Sequence[Stratum], place: str) -> Conclusion:
+    largest = max(groups, key=lambda group: group.high.value)
+    shown = ", ".join(f"{name} {one.shown}" for name, one in largest.levels.items())
+    more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
+    text = (
+        f"precision is not decided for {largest.high.model} {largest.high.method}{more}: {shown}; "
+        f"a process that was ended gives a bound only; {place}"
+    )
+    evidence = tuple(one.key for group in groups for one in group.levels.values())
+    return Conclusion("open", "precision", text, evidence)
+
+
 def _least_share(group: Stratum) -> float:
     """Return the share that is paid at the cheapest level, less the noise of both figures."""
     low, high = group.low, group.high
@@ -119,11 +143,10 @@ def _excess(low: Observation, high: Observation) -> str:
 
 
 def _is_free(name: str, groups: Sequence[Stratum]) -> bool:
-    shares = [
-        group.levels[name].value / group.high.value
-        for group in groups
-        if name in group.levels and not group.levels[name].censored and group.high.value > 0
-    ]
+    own = [(group.levels[name], group.high) for group in groups if name in group.levels]
+    if any(one.censored for one, _ in own):  # what is only a bound may be anything
+        return False
+    shares = [one.value / high.value for one, high in own if high.value > 0]
     return bool(shares) and max(shares) <= _FREE
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from rich.console import Console
 
 from bench.analysis.cells import text as cell_text
-from bench.analysis.compare import Comparison, Figure, Line
+from bench.analysis.compare import Comparison, Figure, Line, least_bytes
 from bench.report.grid import Grid, markdown, say, terminal
 from bench.values import format_change, format_percent, format_seconds, format_size
 
@@ -103,7 +103,8 @@ def remarks(comparison: Comparison) -> list[str]:
         found.append(f"FORCED in spite of: {'; '.join(forced)}")
     found.append(
         f"a difference counts beyond the noise in its column, and never below "
-        f"{format_percent(comparison.floor).lstrip('+')} (floor=)"
+        f"{format_percent(comparison.floor).lstrip('+')} (floor=), nor of memory below "
+        f"{format_size(least_bytes(comparison.floor))}"
     )
     return found
 

@@ -182,9 +182,8 @@ def _per_file(cells: pd.DataFrame) -> list[str]:
 
 
 def _times(cells: pd.DataFrame) -> list[str]:
-    runs, wholes = as_list(cells["exec_median_s"]), as_list(cells["total_s"])
-    pairs = zip(runs, wholes, strict=True)
-    return [format_seconds(whole if run is None else run) for run, whole in pairs]
+    times = cells["exec_median_s"].where(cells["method"] != "export", cells["total_s"])
+    return [format_seconds(seconds) for seconds in as_list(times)]
 
 
 def _nodes(cells: pd.DataFrame) -> list[str]:
@@ -242,7 +241,8 @@ def _notes(table: pd.DataFrame) -> list[str]:
     lines: dict[str, dict[str, None]] = {}
     for row in noted.itertuples():
         for note in str(row.notes).split("; "):
-            lines.setdefault(note, {})[f"{row.model} {row.precision} {row.backend}"] = None
+            names = " ".join(filter(None, map(_text, (row.model, row.precision, row.backend))))
+            lines.setdefault(note, {})[names] = None
     return [f"note: {note}  [{', '.join(names)}]" for note, names in lines.items()]
 
 

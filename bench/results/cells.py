@@ -28,7 +28,9 @@ def reduce_repeats(table: pd.DataFrame) -> pd.DataFrame:
 
     The repeats that are ``ok`` count, or all where none is. Each of :data:`NUMBERS` becomes the
     median of those; all else is of the cell's first repeat, but ``status`` is ``ok`` only if
-    all repeats are, else the first other one, with its ``reason``. Columns added:
+    all repeats are, else the first other one, with its ``reason``. Of a cell that is
+    ``over_memory`` the repeats that are count instead, and the largest of their peaks is its
+    bound. Columns added:
 
     * ``n``: repeats that count; ``repeats``: all of them;
     * ``lowest``, ``highest``: of the peaks above the baseline of those that count, in bytes.
@@ -41,17 +43,40 @@ def reduce_repeats(table: pd.DataFrame) -> pd.DataFrame:
     counts = ok | ~ok.groupby(number).transform("any")
     cells = table[~number.duplicated()].set_axis(range(int(number.max() + 1) if len(table) else 0))
     numbers = table[list(NUMBERS)].astype("float64").where(counts)
-    peaks = numbers["peak_delta_bytes"].groupby(number)
     bad = table.loc[~ok, ["status", "reason"]].set_axis(number[~ok])
     bad = bad[~bad.index.duplicated()]
     cells.loc[bad.index, ["status", "reason"]] = bad
+    numbers, counts = _bounds(table, numbers, counts, number, cells["status"])
     cells[list(NUMBERS)] = numbers.groupby(number).median()
+    peaks = numbers["peak_delta_bytes"].groupby(number)
     return cells.assign(
         n=counts.groupby(number).sum(),
         repeats=number.value_counts(),
         lowest=peaks.min(),
         highest=peaks.max(),
     )
+
+
+_PEAKS = ["first_peak_bytes", "peak_bytes", "peak_delta_bytes"]
+
+
+def _bounds(
+    table: pd.DataFrame,
+    numbers: pd.DataFrame,
+    counts: pd.Series[bool],
+    number: pd.Series[int],
+    status: pd.Series[str],
+) -> tuple[pd.DataFrame, pd.Series[bool]]:
+    """Let of each cell that is over memory the repeats count that are, at their largest peak."""
+    over = number.map(status.eq("over_memory").fillna(False)).astype(bool)
+    if not over.any():
+        return numbers, counts
+    ended = table["status"].eq("over_memory").fillna(False).astype(bool)
+    counts = counts.where(~over, ended)
+    numbers = table[list(NUMBERS)].astype("float64").where(counts)
+    largest = numbers[_PEAKS].groupby(number).transform("max").where(counts)
+    numbers[_PEAKS] = numbers[_PEAKS].mask(over, largest)
+    return numbers, counts
 
 
 def as_list(column: pd.Series[Any]) -> list[Any]:

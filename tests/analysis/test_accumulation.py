@@ -63,3 +63,14 @@ def test_the_slope_of_a_line_is_found_and_inside_its_interval(level, slope, coun
 
 def test_nothing_is_said_without_counts() -> None:
     assert texts(accumulation(observe(table(row(iterations=None))))) == []
+
+
+def test_marks_of_one_count_have_no_slope() -> None:
+    assert slope_of(marks([140, 150], counts=(5, 5))) is None
+    rows = [row(iterations=5, build_key=key) for key in "ab"]
+    assert not accumulation(observe(table(*rows)))
+
+
+def test_each_cell_is_flat_at_its_own_counts_only() -> None:
+    found = marks([140, 140], counts=(1, 5)) + marks([140, 140], counts=(1, 20), model="base")
+    assert "flat at 1 and 5, or at 1 and 20 executions" in accumulation(found)[0].text

@@ -191,3 +191,21 @@ def test_two_cells_that_broke_are_incomparable_however_they_did(before: str, aft
     for line in (one(there, here), one(here, there)):
         assert line.verdict == "incomparable"
         assert before in line.reasons[0] and after in line.reasons[0]
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 4096), (60_000, 64_096), (0, 900_000)])
+def test_bytes_that_are_a_page_or_an_arena_are_no_difference(before: int, after: int) -> None:
+    line = one({"peak_delta_bytes": before}, {"peak_delta_bytes": after})
+    assert line.verdict == "same"
+    assert one({"peak_delta_bytes": before}, {"peak_delta_bytes": 2 * MB}).verdict == "regressed"
+
+
+def test_a_smaller_floor_sees_fewer_bytes() -> None:
+    before, after = {"peak_delta_bytes": 10 * MB}, {"peak_delta_bytes": 10 * MB + 400_000}
+    assert one(before, after).verdict == "same"
+    assert one(before, after, floor=0.005).verdict == "regressed"
+
+
+def test_nothing_stands_in_for_the_time_of_an_execution() -> None:
+    line = one({"exec_median_s": None}, judged=["time"])
+    assert line.verdict == "incomparable" and line.figures["time"].before is None

@@ -93,3 +93,10 @@ def test_wrong_requests_are_one_line(capsys, tmp_path) -> None:
     for words in (["nowhere"], ["format=pdf"], [str(tmp_path)], ["a=b"]):
         assert main(words) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b'a,"', b"cell_key,seconds\nk,many\n"])
+def test_phases_that_are_no_table_are_refused_in_one_line(runs, capsys, content) -> None:
+    next(runs.iterdir()).joinpath("phases.csv").write_bytes(content)
+    assert main([f"runs={runs}"]) == 2
+    assert "not a table of its kind" in capsys.readouterr().err.splitlines()[-1]

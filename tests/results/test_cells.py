@@ -62,3 +62,14 @@ def test_a_table_without_provenance_and_one_without_rows() -> None:
 def test_a_list_has_none_where_a_value_is_missing() -> None:
     assert as_list(pd.Series([1, None], dtype="Int64")) == [1, None]
     assert as_list(pd.Series(["a", None], dtype="string")) == ["a", None]
+
+
+def test_a_cell_that_was_ended_once_has_the_largest_of_those_peaks_as_its_bound() -> None:
+    rows = peaks(100, 8000, 100, 9000)
+    for bad in rows[1::2]:
+        bad |= {"status": "over_memory", "reason": "cap"}
+    other = row(model="base", peak_delta_bytes=7 * MB)
+    cell, untouched = reduced(*rows, other).to_dict("records")
+    assert (cell["status"], cell["n"], cell["repeats"]) == ("over_memory", 2, 4)
+    assert (cell["peak_delta_bytes"], cell["highest"]) == (9000 * MB, 9000 * MB)
+    assert (untouched["peak_delta_bytes"], untouched["n"]) == (7 * MB, 1)
