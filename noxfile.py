@@ -30,9 +30,16 @@ def install(session: nox.Session, lock: str = "controller") -> None:
     stamp.write_text(wanted)
 
 
+def launcher_lock(words: Iterable[str]) -> str:
+    """Name the lock that has the launcher of a command line: of other machines, the extra's."""
+    named = [word.removeprefix("hydra/launcher=") for word in words]
+    extras = [extra for extra in ("ray", "submitit") for name in named if name.startswith(extra)]
+    return extras[-1] if extras else "controller"
+
+
 def command(session: nox.Session, *words: str, codes: Iterable[int] = (0,)) -> None:
     """Run a module of ours with the words of the command line, in the controller's environment."""
-    install(session)
+    install(session, launcher_lock(session.posargs))
     # nox goes to this folder; a relative path is meant from where the person stands (bench.place).
     env = {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
     session.run("python", "-m", *words, *session.posargs, env=env, success_codes=codes)
@@ -128,7 +135,8 @@ def lint(session: nox.Session) -> None:
 def lock(session: nox.Session) -> None:
     """Resolve requirements/*.txt anew, for every Python and system we support."""
     session.install("uv")
-    for name, extras in {"controller": [], "test": ["test"], "lint": ["lint"]}.items():
+    for name in ("controller", "test", "lint", "ray", "submitit"):
+        extras = [] if name == "controller" else [name]
         flags = [word for extra in extras for word in ("--extra", extra)]
         session.run(
             *("uv", "pip", "compile", "--universal", "--python-version", "3.11", "--upgrade"),

@@ -19,6 +19,7 @@ from bench.compose import (
 from bench.dimensions import most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
+from bench.launch.kinds import is_launch_word, launcher_of
 from bench.place import lasting, ours
 from bench.pte import check_words
 from bench.request import Limits, Origin, Request
@@ -33,6 +34,7 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "steps": _SWITCH,
     "memprofile": _SWITCH,
     "timeline": _SWITCH,
+    "timing": _SWITCH,
     "rung": RUNGS,
 }
 # Given once, never swept: they describe the run and not a cell of the matrix.
@@ -49,6 +51,8 @@ _OWN = (
     "steps",
     "memprofile",
     "timeline",
+    "timing",
+    "memory_budget",
 )
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
 _PATHS = ("out", "repo", "nightly_index", "script", "gguf")
@@ -72,6 +76,9 @@ def split_overrides(overrides: Sequence[str]) -> dict[str, str]:
             raise RequestError(f"{word!r} is not key=value; --help lists the keys")
         if key in given:
             raise RequestError(f"{key}: given twice ({given[key]!r} and {value!r})")
+        if is_launch_word(word):
+            given[key] = value
+            continue
         root, dot, _ = key.partition(".")
         if root not in (*GROUPS, *VALUES) or (dot and root not in GROUPS):
             raise choices("option", key, [*GROUPS, *VALUES])
@@ -95,7 +102,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     split_overrides(overrides)  # as they were typed: a key given twice is wrong, null or not
     base = compose_one([], conf)
     overrides = without_nulls(overrides, base)
-    given = split_overrides(overrides)
+    launch = tuple(word for word in overrides if is_launch_word(word))
+    launcher_of(launch)
+    given = split_overrides([word for word in overrides if word not in launch])
     elsewhere = check_words(given)
     usual = {name: as_text(base[name]) for name in VALUES}
     if not elsewhere:
@@ -142,6 +151,11 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         steps=text["steps"] == "on",
         memprofile=text["memprofile"] == "on",
         timeline=text["timeline"] == "on",
+        timing=text["timing"] == "on",
+        memory_budget=parse_size("memory_budget", text["memory_budget"])
+        if text["memory_budget"]
+        else None,
+        launch=launch,
         overrides=tuple(lasting_word(word) for word in overrides if not word.startswith("resume=")),
     )
 

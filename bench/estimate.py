@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from bench.needs import kquant_weights
-from bench.plan import Job, Plan, digest
+from bench.plan import Job, Plan, digest, job_id
 
 # Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that
 # was measured before uses what it took then.
@@ -45,11 +45,6 @@ def history(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
             keys = [cell["key"] for cell in record["cells"]]
             took.setdefault(digest(keys), []).append(record["total_s"])
     return {key: median(values) for key, values in took.items()}
-
-
-def job_id(job: Job) -> str:
-    """Name a measurement whatever its repeat."""
-    return digest([cell.key for cell in job.cells])
 
 
 def seconds_of(job: Job, known: Mapping[str, float]) -> float:

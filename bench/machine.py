@@ -43,6 +43,11 @@ def memory_bytes() -> int:
     return int(psutil.virtual_memory().total)
 
 
+def available_bytes() -> int:
+    """Return the memory that processes could have now without any being pushed out."""
+    return int(psutil.virtual_memory().available)
+
+
 def usable_cores() -> int:
     """Return the cores this process may use, which a container may have fewer of."""
     if hasattr(os, "sched_getaffinity"):

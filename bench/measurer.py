@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from bench import machine
 from bench.disk import DiskError, blames_disk, check_room, writing
@@ -41,6 +41,10 @@ _SLOWER, _LARGER = 10, 2
 _ENVIRONMENT = ("rung", "why", "torch", "build_key", "packages_hash")
 _EXPORTER = ("rung", "why", "build_key")
 _OUTCOME = ("status", "reason", "events", "rusage_peak_bytes", "sampled_peak_bytes", "log_tail")
+
+
+How = Literal["measure", "program"]
+"""What is wanted of a job: its measurement; or its program alone, which may be there already."""
 
 
 class Environments(Protocol):
@@ -100,6 +104,8 @@ class Measurer:
     """Whether each program is compared with its model: on, off, or auto (where that is cheap)."""
     timeline: bool = False
     """Whether the RSS of each process is sampled against time."""
+    timed: bool = True
+    """Whether it runs alone, so that its seconds mean something."""
     broken: dict[str, tuple[Status, str]] = field(default_factory=dict)
     """Why a program can't be had, by export key: tried once per run, not once per method."""
 
@@ -109,6 +115,16 @@ class Measurer:
             self.broken.pop(job.export_key, None)
         else:
             self.broken[job.export_key] = status, reason
+
+    def measure_all(self, jobs: Iterable[Job], how: How = "measure") -> Iterator[dict[str, Any]]:
+        """Take measurements one after the other; give each one's record as soon as it is there.
+
+        Raises:
+            DiskError: if nothing can be said of the cells, as a disk was full.
+
+        """
+        for job in jobs:
+            yield self.measure(job) if how == "measure" else self.program(job)
 
     def measure(self, job: Job) -> dict[str, Any]:
         """Take one measurement and return its record, however it ended.
@@ -191,6 +207,7 @@ class Measurer:
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": machine.label(),
             "memory_cap": self.limits.memory_cap,
+            "timed": self.timed,
             "events": [],
         }
 

@@ -142,6 +142,11 @@ def make_plan(request: Request, host: str) -> Plan:
     return Plan(tuple(sorted(once, key=lambda job: job.repeat)))
 
 
+def job_id(job: Job) -> str:
+    """Name a measurement whatever its repeat."""
+    return digest([cell.key for cell in job.cells])
+
+
 def recipe_of(choice: Choice) -> Mapping[str, Any] | None:
     """Return how the backend stores and computes this precision; None where it has no recipe."""
     found: Mapping[str, Any] | None = choice.backend["precisions"].get(choice.precision["name"])

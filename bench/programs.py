@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class ProgramStore:
         folder = self.root / "incoming"
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{os.getpid()}.pte"
+        return folder / f"{os.getpid()}@{platform.node()}.pte"
 
     def prune(self, limit: int = LIMIT_BYTES, recent_s: float = RECENT_S) -> int:
         """Remove the least recently used programs beyond ``limit`` bytes; return bytes freed.
@@ -89,8 +90,7 @@ class ProgramStore:
         if not self.root.is_dir() or not os.access(self.root, os.W_OK):
             return 0
         for left in (self.root / "incoming").glob("*"):  # of controllers that were killed
-            pid = left.name.partition(".")[0]
-            if not (pid.isdigit() and psutil.pid_exists(int(pid))):
+            if _is_left_behind(left.stem):
                 left.unlink(missing_ok=True)
         with writing(self.root), self._lock():
             freed = self._remove_old(limit, time.time() - recent_s)
@@ -120,6 +120,14 @@ def _sha_of(about: Path) -> str | None:
         return str(json.loads(about.read_text())["pte_sha256"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _is_left_behind(name: str) -> bool:
+    """Say whether nobody will finish an incoming file; of other nodes' processes we can't know."""
+    pid, _, node = name.partition("@")
+    if node not in ("", platform.node()):
+        return False
+    return not (pid.isdigit() and psutil.pid_exists(int(pid)))
 
 
 def program_key(export_key: str, build_key: str, worker_root: Path) -> str:

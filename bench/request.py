@@ -88,6 +88,12 @@ class Request:
     """Whether the RSS of each process is sampled against time."""
     check: str = "off"
     """Whether exported programs are compared with their models, in processes of their own."""
+    timing: bool = True
+    """Whether times are kept: what runs side by side on one machine has none."""
+    memory_budget: int | None = None
+    """Bytes for what runs side by side on one machine, together; None: by what is free."""
+    launch: tuple[str, ...] = ()
+    """Words of the command line about the launcher; empty where all runs here, one by one."""
     overrides: tuple[str, ...] = field(default=())
     """The command line as given, so that a run can be finished or repeated."""
 
@@ -116,6 +122,9 @@ def composed(request: Request) -> str:
         "steps": request.steps,
         "memprofile": request.memprofile,
         "timeline": request.timeline,
+        "timing": request.timing,
+        "memory_budget": request.memory_budget,
+        "launch": list(request.launch),
         **asdict(request.origin),
         "timeout_s": request.limits.timeout_s,
         "memory_cap": request.limits.memory_cap,

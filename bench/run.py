@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bench.estimate import seconds_of
+from bench.launch.fleet import Fleet
 from bench.measurer import Measurer
 from bench.plan import Job, Plan
 from bench.report.progress import RunProgress
@@ -19,11 +20,11 @@ from bench.values import format_mb, format_seconds
 
 @dataclass
 class Runner:
-    """Carries out one plan in one run folder."""
+    """Carries out one plan in one run folder: here one by one, or on what a launcher gives."""
 
     plan: Plan
     folder: RunFolder
-    measurer: Measurer
+    measurer: Measurer | Fleet
     progress: RunProgress
     known_s: Mapping[str, float]
 
@@ -32,15 +33,31 @@ class Runner:
         records = {record["job_key"]: record for record in self.folder.records()}
         self._remember_failures(records)
         left = [job for job in self.plan.jobs if job.key not in records]
-        for number, job in enumerate(left):
-            self.progress.begin(job.label, sum(seconds_of(j, self.known_s) for j in left[number:]))
-            record = self.measurer.measure(job)
+        taken = self._here(left) if isinstance(self.measurer, Measurer) else self._away(left)
+        for record in taken:
             self.folder.append(record)
-            records[job.key] = record
-            self.progress.end(_summary(job, record))
+            records[record["job_key"]] = record
             self._write_tables(records)
         self._write_tables(records)
         return [records[job.key] for job in self.plan.jobs]
+
+    def _here(self, left: Sequence[Job]) -> Iterator[dict[str, Any]]:
+        for number, job in enumerate(left):
+            self.progress.begin(job.label, sum(seconds_of(j, self.known_s) for j in left[number:]))
+            for record in self.measurer.measure_all([job]):
+                yield record
+                self.progress.end(_summary(job, record))
+
+    def _away(self, left: Sequence[Job]) -> Iterator[dict[str, Any]]:
+        jobs = {job.key: job for job in left}
+
+        def arrived(record: Mapping[str, Any]) -> None:
+            if job := jobs.get(record["job_key"]):
+                self.progress.arrived(_summary(job, record))
+
+        if isinstance(self.measurer, Fleet):
+            self.measurer.arrived = arrived
+        yield from self.measurer.measure_all(left)
 
     def _remember_failures(self, records: Mapping[str, Mapping[str, Any]]) -> None:
         for job in self.plan.jobs:
@@ -64,7 +81,5 @@ def _summary(job: Job, record: Mapping[str, Any]) -> str:
     if record["status"] != "ok":
         return f"{job.label}: {record['status']}: {record['reason']}"
     row = measurement_rows(record)[-1]
-    return (
-        f"{job.label}: {format_mb(row.get('peak_delta_bytes'))} MB above the baseline, "
-        f"{format_seconds(record['total_s'])}"
-    )
+    took = f", {format_seconds(record['total_s'])}" if record.get("timed", True) else ""
+    return f"{job.label}: {format_mb(row.get('peak_delta_bytes'))} MB above the baseline{took}"

@@ -20,8 +20,10 @@ from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history
 from bench.experiment import WORD, Experiment, load_experiment, resolved, sentence
+from bench.launch.fleet import Fleet, memory_budget
+from bench.launch.kinds import GROUP, KINDS, SERIAL, is_launch_word, launcher_of
 from bench.measurer import Measurer
-from bench.needs import refuse_too_large
+from bench.needs import peaks, refuse_too_large
 from bench.place import ROOT
 from bench.plan import Plan, make_plan
 from bench.report.preview import NOTHING_LEFT, preview
@@ -57,7 +59,8 @@ def run(
         folder = RunFolder.find(request.out, request.resume)
         request, experiment = _resumed(request, folder, revisions)
     plan = experiment.plan(host()) if experiment else make_plan(request, host())
-    plan = refuse_too_large(plan, machine.memory_bytes())
+    if KINDS[launcher_of(request.launch)].local:  # other machines judge by their own memory
+        plan = refuse_too_large(plan, machine.memory_bytes())
     if folder and folder.read("cells") != [cell.key for cell in plan.cells]:
         raise RequestError(
             f"run {folder.id}: its request no longer means the cells it was begun with "
@@ -99,13 +102,7 @@ def _measure(
         )
         progress = RunProgress(console, len(plan.jobs), len(done))
         revisions.say = progress.say
-        programs = revisions.programs()
-        programs.prune()
-        measurer = Measurer(
-            *(folder, revisions, programs, request.limits, progress),
-            check=request.check,
-            timeline=request.timeline,
-        )
+        measurer = _measurer(request, folder, revisions, progress)
         runner = Runner(plan, folder, measurer, progress, known)
         try:
             with progress.shown():
@@ -119,6 +116,36 @@ def _measure(
         folder.write("answer.txt", f"{answer}\n")
         console.print(f"\n{answer}", markup=False, highlight=False, soft_wrap=True)
     return code
+
+
+def _measurer(
+    request: Request, folder: RunFolder, revisions: Revisions, progress: RunProgress
+) -> Measurer | Fleet:
+    """Return what measures: this process, one by one, or what the launcher gives."""
+    programs = revisions.programs()
+    programs.prune()
+    if launcher_of(request.launch) == SERIAL:
+        return Measurer(
+            folder,
+            revisions,
+            programs,
+            request.limits,
+            progress,
+            check=request.check,
+            timeline=request.timeline,
+            timed=request.timing,
+        )
+    if request.timing and KINDS[launcher_of(request.launch)].local:
+        progress.say("times are measured one by one: timing=off lets memory run side by side")
+    return Fleet(
+        folder,
+        request,
+        request.launch,
+        memory_budget(request.memory_budget, machine.available_bytes()),
+        request.timing,
+        progress,
+        known=peaks(_earlier(request.out)),
+    )
 
 
 def _begin(request: Request, plan: Plan, folder: RunFolder) -> None:
@@ -135,10 +162,14 @@ def _resumed(
     request: Request, folder: RunFolder, revisions: Revisions
 ) -> tuple[Request, Experiment | None]:
     """Return what the run to finish is about; nothing else may be given beside `resume=`."""
-    extra = [word for word in request.overrides if not word.startswith("out=")]
+    extra = [w for w in request.overrides if not w.startswith("out=") and w not in request.launch]
     if extra:
-        raise RequestError(f"resume: goes with nothing else but out= (given: {extra[0]!r})")
+        raise RequestError(
+            f"resume: goes with nothing else but out= and {GROUP}= (given: {extra[0]!r})"
+        )
     words = folder.read("overrides")
+    if request.launch:  # on another machine than it was begun on, say
+        words = [*(word for word in words if not is_launch_word(word)), *request.launch]
     if words and words[0].startswith(WORD):
         experiment = load_experiment(words[0].removeprefix(WORD), words[1:])
         experiment = resolved(experiment, revisions.resolve_all)
@@ -165,12 +196,16 @@ def _show(records: list[dict[str, Any]], folder: RunFolder, console: Console) ->
 
 
 def _history(out: Path) -> dict[str, float]:
-    recent = list_runs(out)[-50:]
+    return history(_earlier(out))
+
+
+def _earlier(out: Path) -> list[dict[str, Any]]:
+    """Return the records of the latest runs: an estimate can do without any of them."""
     records: list[dict[str, Any]] = []
-    for run in recent:
-        with contextlib.suppress(RequestError, OSError):  # an estimate can do without it
+    for run in list_runs(out)[-50:]:
+        with contextlib.suppress(RequestError, OSError):
             records += RunFolder(out / run).records()
-    return history(records)
+    return records
 
 
 def _elsewhere(folder: RunFolder) -> str:

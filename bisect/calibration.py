@@ -1,21 +1,18 @@
-"""How often is the claimed 95% right? Simulated bisections, as a Markdown table.
+"""How often is the claimed 95% right? Simulated bisections, as Markdown tables.
 
-    python -m bisect.calibration [--quick] [--trials N]
+    python -m bisect.calibration [--quick] [--trials N] [--parallel]
 
-Every row simulates whole bisections the way the driver runs them: three runs at
-each endpoint, the endpoint check, then probes until the search stops or the budget
-is spent. The settings of the model were chosen on simulations of these same kinds,
-with other seeds. The columns are explained under the table.
+Every row simulates whole bisections (:mod:`bisect.simulation`). The settings of the model
+were chosen on simulations of these same kinds, with other seeds. The columns are explained
+under the tables; the second one is of what is measured side by side.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from bisect.noise import endpoint_check
-from bisect.search import Observation, Problem, State, next_probe, verdict
+from bisect.simulation import BUDGET, ENDPOINT_RUNS, Outcome, Scenario, simulate
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -23,8 +20,6 @@ from rich.console import Console
 
 from bench.command import Parser, run_command
 
-BUDGET = 60
-ENDPOINT_RUNS = 3
 LENGTHS = (10, 50, 426, 1000, 5000)
 NOISES = ("normal", "t3", "outliers")
 SIZES = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0)
@@ -48,133 +43,6 @@ discovered by probing. {ENDPOINT_RUNS} runs at each endpoint, at most {BUDGET} a
   explains, and **high** where the endpoint check raises more than 5% false alarms. The
   interval of the step is not part of that.
 """
-
-
-@dataclass(frozen=True)
-class World:
-    """A history with known changes of level, and the noise of its measurements."""
-
-    last: int
-    changes: tuple[int, ...]
-    sizes: tuple[float, ...]
-    broken: frozenset[int]
-    noise: str
-
-    def level(self, index: int) -> float:
-        """Return the true value of a revision."""
-        pairs = zip(self.changes, self.sizes, strict=True)
-        return 100.0 + sum(size for change, size in pairs if change <= index)
-
-    def measure(self, index: int, random: np.random.Generator) -> float:
-        """Draw one noisy run of a revision."""
-        if self.noise == "t3":
-            return self.level(index) + float(random.standard_t(3))
-        wild = self.noise == "outliers" and random.random() < 0.02
-        lift = float(random.uniform(5, 30)) if wild else 0.0
-        return self.level(index) + float(random.normal()) + lift
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A kind of history, of which one row of the table simulates many."""
-
-    noise: str
-    size: float
-    changes: int = 1
-    broken: bool = False
-
-    @property
-    def name(self) -> str:
-        """Say what the history is like."""
-        if self.broken:
-            return "untestable"
-        return {0: "no change", 1: "1 change"}.get(self.changes, f"{self.changes} changes")
-
-    def world(self, last: int, random: np.random.Generator) -> World:
-        """Make up one history of this kind."""
-        count = min(self.changes, last)
-        changes = tuple(sorted(int(i) for i in 1 + random.choice(last, count, replace=False)))
-        shares = random.dirichlet([2.0] * count) if count else np.zeros(0)
-        if count > 1 and random.random() < 0.25:
-            shares[random.integers(count)] *= -1
-            shares /= shares.sum()
-        return World(
-            last,
-            changes,
-            tuple(float(s) for s in self.size * shares),
-            _broken(last, random) if self.broken else frozenset(),
-            self.noise,
-        )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one simulated bisection ended."""
-
-    differs: bool
-    status: str = "stopped"
-    right: bool = False
-    covered: bool = False
-    sized: bool = False
-    runs: int = 0
-    plain: tuple[tuple[bool, int], ...] = ()
-
-
-def _broken(last: int, random: np.random.Generator) -> frozenset[int]:
-    found = set(np.flatnonzero(random.random(last) < 0.05).tolist())
-    for start in random.integers(1, last, 3).tolist():
-        found |= set(range(start, start + max(1, last // 20)))
-    return frozenset(i for i in found if 0 < i < last)
-
-
-def simulate(world: World, random: np.random.Generator) -> Outcome:
-    """One bisection of one made-up history, and plain binary search beside it."""
-    ends = [(i, world.measure(i, random)) for _ in range(ENDPOINT_RUNS) for i in (0, world.last)]
-    good, bad = ([v for i, v in ends if i == end] for end in (0, world.last))
-    if endpoint_check(good, bad).verdict != "differs":
-        return Outcome(differs=False)
-    state = State(Problem(world.last), tuple(Observation(i, v) for i, v in ends))
-    runs = 0
-    while runs < BUDGET and (probe := next_probe(state)) is not None:
-        if probe.index in world.broken:
-            state = state.without(probe.index)
-            continue
-        values = [world.measure(probe.index, random) for _ in range(probe.repeats)]
-        state = state.observe(probe.index, *values)
-        runs += probe.repeats
-    found = verdict(state)
-    true = dict(zip(world.changes, world.sizes, strict=True))
-    size = true.get(found.culprit, math.nan)
-    return Outcome(
-        True,
-        found.status,
-        right=found.culprit in true,
-        covered=bool(true.keys() & set(found.credible_set)),
-        sized=found.step_interval[0] <= size <= found.step_interval[1],
-        runs=runs,
-        plain=tuple(plain_search(world, repeats, good, bad, random) for repeats in (1, 3)),
-    )
-
-
-def plain_search(
-    world: World,
-    repeats: int,
-    good: Sequence[float],
-    bad: Sequence[float],
-    random: np.random.Generator,
-) -> tuple[bool, int]:
-    """Binary search against the midpoint; right when the commits it ends at hold a change."""
-    before, after = float(np.median(good)), float(np.median(bad))
-    low, high, runs = 0, world.last, 0
-    while inside := [i for i in range(low + 1, high) if i not in world.broken]:
-        middle = min(inside, key=lambda i: abs(2 * i - low - high))
-        value = float(np.median([world.measure(middle, random) for _ in range(repeats)]))
-        runs += repeats
-        if abs(value - after) < abs(value - before):
-            high = middle
-        else:
-            low = middle
-    return any(low < change <= high for change in world.changes), runs
 
 
 def wilson(right: int, total: int) -> tuple[float, float]:
@@ -272,31 +140,99 @@ def row(scenario: Scenario, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     )
 
 
+def outcomes_of(scenario: Scenario, trials: int, parallel: int = 1) -> list[Outcome]:
+    """Simulate a scenario so many times: the same histories whatever runs side by side."""
+    key = [ord(letter) for letter in scenario.name + scenario.noise]
+    outcomes = []
+    for trial in range(trials):
+        random = np.random.default_rng([*key, int(10 * scenario.size), trial])
+        world = scenario.world(LENGTHS[trial % len(LENGTHS)], random)
+        outcomes.append(simulate(world, random, parallel))
+    return outcomes
+
+
 def study(quick: bool, trials: int, report: Callable[[str], None]) -> None:
     """Run every scenario; one line of the table to `report` as each ends."""
-    report("| " + " | ".join(HEADER) + " |")
+    report(line(HEADER))
     report("|" + " --- |" * len(HEADER))
     for scenario in scenarios(quick):
         # Nearly all of these end at the endpoint check: many are cheap, and needed.
         count = trials * 10 if scenario.changes == 0 else trials
-        key = [ord(letter) for letter in scenario.name + scenario.noise]
-        outcomes = []
-        for trial in range(count):
-            random = np.random.default_rng([*key, int(10 * scenario.size), trial])
-            world = scenario.world(LENGTHS[trial % len(LENGTHS)], random)
-            outcomes.append(simulate(world, random))
-        report("| " + " | ".join(row(scenario, outcomes)) + " |")
+        report(line(row(scenario, outcomes_of(scenario, count))))
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return one line of a Markdown table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+SIDE_BY_SIDE = (1, 2, 4)
+PARALLEL_HEADER = (
+    *("case", "noise", "step"),
+    *(f"{what} {k}" for k in SIDE_BY_SIDE for what in ("right", "set", "runs", "rounds")),
+    "",
+)
+PARALLEL_LEGEND = f"""
+The same histories with 1, 2 and 4 revisions chosen at a time (`parallel=`), and as many runs side
+by side. *right*, *set*: as above. *runs*, *rounds*: means after the endpoint checks, when it
+stopped by itself; a round is what is waited for, one run or several side by side. A row is
+marked **low** as above. Commits: {", ".join(map(str, LENGTHS))} in turn.
+"""
+
+
+def parallel_scenarios(quick: bool) -> Iterator[Scenario]:
+    """List the rows of the table of what runs side by side."""
+    sizes = (3.0, 10.0) if quick else (2.0, 3.0, 6.0, 20.0)
+    for noise, size in product(NOISES, sizes):
+        yield Scenario(noise, size)
+    for changes, noise in product((2, 3), NOISES):
+        yield Scenario(noise, 6.0, changes=changes)
+    for noise in NOISES:
+        yield Scenario(noise, 6.0, broken=True)
+
+
+def parallel_row(about: Sequence[str], by_count: Sequence[Sequence[Outcome]]) -> tuple[str, ...]:
+    """Summarize bisections by how many revisions were measured at a time."""
+    cells, doubtful = [*about], False
+    for outcomes in by_count:
+        seen = [o for o in outcomes if o.differs]
+        named = [o for o in seen if o.status == "found"]
+        done = [o for o in seen if o.status in ("found", "narrowed")]
+        right, covered = sum(o.right for o in named), sum(o.covered for o in seen)
+        rates = (right, len(named)), (covered, len(seen))
+        doubtful = doubtful or any(wilson(*rate)[1] < 0.95 for rate in rates)
+        cells += [f"{100 * part / of:.1f}% of {of}" if of else "-" for part, of in rates]
+        for counts in ([o.runs for o in done], [o.rounds for o in done]):
+            cells.append(f"{sum(counts) / len(counts):.1f}" if counts else "-")
+    return (*cells, "**low**" if doubtful else "")
+
+
+def parallel_study(quick: bool, trials: int, report: Callable[[str], None]) -> None:
+    """Run the scenarios with several revisions at a time; one line to `report` as each ends."""
+    report(line(PARALLEL_HEADER))
+    report("|" + " --- |" * len(PARALLEL_HEADER))
+    whole: list[list[Outcome]] = [[] for _ in SIDE_BY_SIDE]
+    for scenario in parallel_scenarios(quick):
+        by_count = [outcomes_of(scenario, trials, k) for k in SIDE_BY_SIDE]
+        report(line(parallel_row((scenario.name, scenario.noise, f"{scenario.size:g}"), by_count)))
+        for every, outcomes in zip(whole, by_count, strict=True):
+            every += outcomes
+    report(line(parallel_row(("all", "", ""), whole)))
 
 
 def main(arguments: Sequence[str], _console: Console | None = None) -> int:
     """Print the study; return the exit code."""
     parser = Parser("see --help", prog="python -m bisect.calibration", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer cases, less than a minute")
+    parser.add_argument("--parallel", action="store_true", help="only the table of parallel=")
     parser.add_argument("--trials", type=int, help="bisections per row (default 100, quick 20)")
     options = parser.parse_args(arguments)
     trials = options.trials or (20 if options.quick else 100)
-    study(options.quick, trials, lambda line: print(line, flush=True))
-    print(LEGEND)
+    if not options.parallel:
+        study(options.quick, trials, lambda line: print(line, flush=True))
+        print(LEGEND)
+    parallel_study(options.quick, trials, lambda line: print(line, flush=True))
+    print(PARALLEL_LEGEND)
     return 0
 
 

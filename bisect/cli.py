@@ -23,6 +23,7 @@ Find the commit that changed a measurement, with a stated confidence.
     python -m bisect encode_peak                                # the releases, then the commits
     python -m bisect export_peak good=029c1ffea8~40 bad=cff6f4dd32 direction=any repo=PATH
     python -m bisect encode_peak good=v1.2.0 bad=v1.4.1 model=small precision=int8
+    python -m bisect export_peak parallel=4 hydra/launcher=ray          # docs/machines.md
     python -m bisect resume=ID            finish one that was interrupted
     python -m bisect log ID               what was measured
     python -m bisect explain ID           who held the memory: a finished one, under memray

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect.metrics import Unit
 from bisect.posterior import posterior
 from bisect.problem import Observation, Problem, State
-from bisect.search import Verdict, next_probe, verdict
+from bisect.search import Verdict, next_probes, verdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -115,15 +115,14 @@ class Trail:
         known = [Observation(i - self.low, v) for i, v in between.items() if v is not None]
         return State(replace(part, direction="any", exact=True), tuple(known))
 
-    def saw(self, index: int, value: float | None) -> Trail:
-        """Return the trail after one more look."""
-        return replace(self, seen={**self.seen, index: value})
+    def saw(self, values: Mapping[int, float | None]) -> Trail:
+        """Return the trail after more looks."""
+        return replace(self, seen={**self.seen, **values})
 
-    def next(self) -> int | None:
-        """Return the revision to look at next; None where there is nothing more to learn."""
-        probe = next_probe(self.state)
-        index = None if probe is None else self.low + probe.index
-        return None if index in self.seen else index
+    def next(self, count: int = 1) -> tuple[int, ...]:
+        """Return up to `count` revisions to look at next; none where nothing is left to learn."""
+        wanted = [self.low + probe.index for probe in next_probes(self.state, count)]
+        return tuple(index for index in wanted if index not in self.seen)
 
     def named(self) -> Verdict | None:
         """Return what the companion names, numbered from 0; None where it names no commit."""

@@ -93,7 +93,7 @@ def _measure(
         for run in range(runs):
             for number, key in enumerate(ends):
                 listener.probing(number, run + 1, runs)
-                value = prober.measure(number)
+                (value,) = prober.measure([number])
                 listener.measured(number, value)
                 if value is None:
                     why = failure(prober.records[number][-1])

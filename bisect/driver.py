@@ -13,7 +13,7 @@ from bisect.noise import Endpoint, agrees, endpoint_check
 from bisect.posterior import posterior
 from bisect.problem import Problem
 from bisect.runs import OutOfBudgetError, Pair, Runs
-from bisect.search import next_probe, verdict
+from bisect.search import next_probes, verdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
@@ -49,7 +49,7 @@ class Bisection:
         self._settings = settings
         self._listener = listener
         self._narrow = narrow
-        self._runs = Runs(prober, listener, exact=problem.exact)
+        self._runs = Runs(prober, listener, exact=problem.exact, at_once=settings.parallel)
         self._trials: list[Trial] = []
         self._borne_out: Culprit | None = None
         """What the last companion named, and the metric confirmed."""
@@ -107,6 +107,7 @@ class Bisection:
             undone,
             tuple(suspects),
             tuple(self._trials),
+            self._runs.rounds,
         )
 
     def _search(self, low: int, high: int, endpoint: Endpoint) -> tuple[Culprit | None, Status]:
@@ -122,14 +123,11 @@ class Bisection:
             belief = posterior(state)
             padded = [0.0] * low + [float(p) for p in belief.probabilities]
             self._listener.believes(state, padded)
-            probe = next_probe(state)
-            if probe is None:
+            probes = next_probes(state, self._settings.parallel)
+            if not probes:
                 break
-            index = low + probe.index
-            for run in range(probe.repeats):
-                if self._runs.take(index, run + 1, probe.repeats) is None:
-                    break
-            if index in (low, high) and self._runs.lost(index):
+            self._runs.take([(low + probe.index, probe.repeats) for probe in probes])
+            if self._runs.lost(low) or self._runs.lost(high):
                 return None, "unmeasurable"
         found = verdict(state)
         if found.status == "no_change":
@@ -160,8 +158,9 @@ class Bisection:
         name = companion.name
         self._listener.stage(f"{name} changes too, and is exact: it is searched first")
         trail = Trail(self._problem, low, high, {low: companion.before, high: companion.after})
-        while (index := trail.next()) is not None:
-            trail = trail.saw(index, self._runs.program(index, name))
+        while indices := trail.next(self._settings.parallel):
+            looked = self._runs.programs(indices, name)
+            trail = trail.saw(dict(zip(indices, looked, strict=True)))
             self._renew_prior()
             trail = replace(trail, problem=self._problem)
             self._listener.believes(

@@ -24,8 +24,15 @@ Status = Literal[
 class Prober(Protocol):
     """Measures revisions by their index in the range."""
 
-    def measure(self, index: int) -> float | None:
-        """Take one more measurement of a revision; None where it can't be measured."""
+    @property
+    def makes_programs(self) -> bool:
+        """Whether a program can be made for less than measuring the metric takes."""
+
+    def measure(self, indices: Sequence[int]) -> list[float | None]:
+        """Take one more measurement of each revision named, side by side where there are several.
+
+        The value is None where one can't be measured. A revision may be named several times.
+        """
 
     def companion(self, low: int, high: int, difference: float) -> Companion | None:
         """Return an exact number of the program that changes between two measured revisions.
@@ -39,8 +46,8 @@ class Prober(Protocol):
     def program(self, index: int, name: str) -> float | None:
         """Return an exact number of a revision's program; None where it is not known (yet)."""
 
-    def make_program(self, index: int) -> bool:
-        """Make a revision's program without measuring the metric; False where that is no less."""
+    def make_programs(self, indices: Sequence[int]) -> None:
+        """Make revisions' programs without measuring the metric, side by side."""
 
 
 class Listener(Protocol):
@@ -72,6 +79,7 @@ class Settings:
     confidence     how sure to be before a commit is named
     minor_share    steps below this share of the difference are not searched for
     budget         the most measurements beside the endpoint checks
+    parallel       the most measurements side by side
     """
 
     direction: Direction = "increase"
@@ -80,6 +88,7 @@ class Settings:
     confidence: float = 0.95
     minor_share: float = 0.1
     budget: int = 200
+    parallel: int = 1
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,8 @@ class Finding:
     """What the search named and the confirmation did not bear out."""
     trials: tuple[Trial, ...] = ()
     """Searches by an exact number of the program that changed along with the metric."""
+    rounds: int = 0
+    """How often those runs were waited for: one at a time, or several side by side."""
 
     @property
     def share_explained(self) -> float:

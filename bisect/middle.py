@@ -38,7 +38,7 @@ def look_between(rig: Rig, stage: Stage, ends: Searched) -> tuple[Searched, str]
         listener.stage("the releases in between, once each")
         for index in range(1, last):
             listener.probing(index, 1, 1)
-            levels[index] = prober.measure(index)
+            (levels[index],) = prober.measure([index])
             listener.measured(index, levels[index])
     shown = ", ".join(
         f"{name} {'not measurable' if level is None else rig.metric.show(level)}"

@@ -32,6 +32,8 @@ def probe(metric: str, words: Sequence[str]) -> int:
     if len(given) != 1:
         raise RequestError("probe: give threshold=, such as threshold=250MB")
     request = load_bisect(metric, rest)
+    if request.bench.launch or request.settings.parallel > 1:
+        raise RequestError("probe: measures once, and here: without parallel= and hydra/launcher=")
     chosen = request.metric
     limit = chosen.parse("threshold", given[0])
     where = request.bench.origin.repo or str(Path.cwd())

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect.companion import COMPANIONS, Companion, choose
 from bisect.metrics import METRICS, Metric
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from bench.errors import EtPeakError
+from bench.launch.fleet import Fleet
 from bench.measure import Outcome
-from bench.measurer import Measurer
+from bench.measurer import How, Measurer
 from bench.plan import Job, as_export, make_plan
 from bench.request import Request
 from bench.results.rows import delegation
@@ -46,6 +47,7 @@ class RealProber:
         earlier: records of an earlier start, in the order they were taken; those of this stage
             are used.
         companions: whether exact numbers of the program may be searched by.
+        fleet: measures in the measurer's place, several side by side; None where it is done here.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class RealProber:
         earlier: Iterable[dict[str, Any]] = (),
         *,
         companions: bool = True,
+        fleet: Fleet | None = None,
     ) -> None:
         self._names = names
         self._metric = metric
@@ -69,6 +72,7 @@ class RealProber:
         self.stage = stage
         self._host = host
         self._companions = companions
+        self._fleet = fleet
         self.records: dict[int, list[dict[str, Any]]] = defaultdict(list)
         """Measurements of the metric, by revision."""
         self.programs: dict[int, dict[str, Any]] = {}
@@ -86,13 +90,23 @@ class RealProber:
         measured = (record for records in self.records.values() for record in records)
         return [*measured, *self.programs.values()]
 
-    def measure(self, index: int) -> float | None:
-        """Take one more measurement of a revision; None where it can't be measured."""
-        name = self._names[index]
-        repeat = len(self.records[index])
-        record = self._take(name, self._metric.method, lambda m: m.measure(self.job(name, repeat)))
-        self.records[index].append(record)
-        return self._metric.value(record)
+    @property
+    def makes_programs(self) -> bool:
+        """Whether the metric is one of running a program, which can be had for less."""
+        return self._metric.method != "export"
+
+    def measure(self, indices: Sequence[int]) -> list[float | None]:
+        """Take one more measurement of each revision named; None where one can't be measured."""
+        taken = Counter[int]()
+        asked = []
+        for index in indices:
+            repeat = len(self.records[index]) + taken[index]
+            asked.append((self._names[index], self.job(self._names[index], repeat)))
+            taken[index] += 1
+        records = self._take(asked, self._metric.method, "measure")
+        for index, record in zip(indices, records, strict=True):
+            self.records[index].append(record)
+        return [self._metric.value(record) for record in records]
 
     def companion(self, low: int, high: int, difference: float) -> Companion | None:
         """Return an exact number of the program that changes between two measured revisions."""
@@ -104,15 +118,11 @@ class RealProber:
         """Return an exact number of a revision's program; None where it is not known (yet)."""
         return self._numbers(index).get(name)
 
-    def make_program(self, index: int) -> bool:
-        """Make a revision's program where the metric is one of running it."""
-        if self._metric.method == "export":
-            return False
-        name = self._names[index]
-        self.programs[index] = self._take(
-            name, "export", lambda m: m.program(as_export(self.job(name, 0)))
-        )
-        return True
+    def make_programs(self, indices: Sequence[int]) -> None:
+        """Make revisions' programs where the metric is one of running them."""
+        names = [self._names[index] for index in indices]
+        asked = [(name, as_export(self.job(name, 0))) for name in names]
+        self.programs |= zip(indices, self._take(asked, "export", "program"), strict=True)
 
     def profile(self, name: str, explain: Mapping[str, Any]) -> Outcome:
         """Run a revision's process once more under a profiler; it makes no record.
@@ -137,18 +147,34 @@ class RealProber:
         return replace(job, repeat=repeat)
 
     def _take(
-        self, name: str, method: str, measure: Callable[[Measurer], dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Return the next record of a revision: an earlier start's, or a new one, kept."""
-        if self._left[name, method]:
-            return self._left[name, method].pop(0)
+        self, asked: Sequence[tuple[str, Job]], method: str, how: How
+    ) -> list[dict[str, Any]]:
+        """Return the next record of each revision: an earlier start's, or a new one, kept.
+
+        Args:
+            asked: revisions by name, and what to measure.
+            method: of their records.
+            how: what the measurer is to do with the job.
+        """
+        found = [self._left[n, method].pop(0) if self._left[n, method] else None for n, _ in asked]
+        new = [one for one, record in zip(asked, found, strict=True) if record is None]
+        taken = iter(self._measured(new, how))
+        return [next(taken) if record is None else record for record in found]
+
+    def _measured(self, asked: Sequence[tuple[str, Job]], how: How) -> list[dict[str, Any]]:
+        """Measure revisions, each kept as soon as it is there; in the order asked."""
         if isinstance(self._measurer, Recorded):
-            self._measurer.refuse(name)
-        record = measure(self._measurer)
-        self.worker_s += (record.get("total_s") or 0.0) + (record.get("export_s") or 0.0)
-        record |= {"stage": self.stage, "revision": name, "metric": self._metric.name}
-        self._measurer.folder.append(record)
-        return record
+            return [self._measurer.refuse(name) for name, _ in asked]
+        names = {job.key: name for name, job in asked}
+        records: dict[str, dict[str, Any]] = {}
+        taker = self._fleet or self._measurer
+        for record in taker.measure_all([job for _, job in asked], how):
+            self.worker_s += (record.get("total_s") or 0.0) + (record.get("export_s") or 0.0)
+            name = names[record["job_key"]]
+            record |= {"stage": self.stage, "revision": name, "metric": self._metric.name}
+            self._measurer.folder.append(record)
+            records[record["job_key"]] = record
+        return [records[job.key] for _, job in asked]
 
     def _numbers(self, index: int) -> dict[str, float]:
         """Return the exact numbers of a revision's program, on which all its exports agree."""

@@ -14,10 +14,14 @@ from omegaconf import OmegaConf
 from bench.compose import CONF, compose_one
 from bench.config import lasting_word, load, without_nulls
 from bench.errors import RequestError, choices
+from bench.launch.kinds import GROUP, KINDS, launcher_of
 from bench.request import Request
 from bench.script import read_script
 from bench.values import parse_int
 
+MOST_PARALLEL = 16
+"""More revisions at once than this hardly shorten a search: it needs log(candidates) / log(k + 1)
+rounds."""
 DIRECTIONS = ("increase", "decrease", "any")
 OWN = {
     "good": "revision before the change [the oldest release]",
@@ -28,6 +32,7 @@ OWN = {
     "confidence": "probability at which a commit is named [0.95]",
     "share": "steps below this share of the whole difference are not searched for [0.1]",
     "budget": "the most measurements beside those of the endpoints [200]",
+    "parallel": "revisions measured side by side in each round, chosen together; not of times [1]",
     "relevance": "on: commits that touch no file read are unlikely; off: all are alike [on]",
     "explain": "memray: tell who held the memory of a culprit and of its parent [off]",
     "companion": "on: an exact number that changes too (file size, ...) is searched first [on]",
@@ -100,6 +105,13 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     request = load([*_unless_given(defaults["bench"], cell), *cell], conf)
     if len(request.choices) != 1 or len(request.samples) != 1:
         raise RequestError("bisect: measures one cell: no comma lists of model, precision, ...")
+    if chosen.unit == "seconds" and not KINDS[launcher_of(request.launch)].local:
+        raise RequestError(
+            f"{GROUP}: {chosen.name} is a time, and times of several machines do not compare"
+        )
+    parallel = _parallel(own.get("parallel", "1"), chosen)
+    if parallel > 1 and not request.launch:
+        launcher_of([f"{GROUP}=joblib"])  # which says what is missing
     runtimes = request.runtimes
     if runtimes and chosen.method == "export":
         raise RequestError(f"runtime: {chosen.name} is measured in the export, which runs nothing")
@@ -116,6 +128,7 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
             confidence=_share("confidence", own.get("confidence", "0.95"), 0.5, 0.999),
             minor_share=_share("share", own.get("share", "0.1"), 0.01, 0.5),
             budget=parse_int("budget", own.get("budget", "200"), 1),
+            parallel=parallel,
         ),
         relevance=own.get("relevance", "on") == "on",
         companion=own.get("companion", "on") == "on",
@@ -123,6 +136,15 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
         bench=request,
         words=(*(f"{key}={value}" for key, value in own.items()), *cell),
     )
+
+
+def _parallel(text: str, metric: Metric) -> int:
+    count = parse_int("parallel", text, 1, MOST_PARALLEL)
+    if count > 1 and metric.unit == "seconds":
+        raise RequestError(
+            f"parallel: {metric.name} is a time, and times are measured one by one: leave it out"
+        )
+    return count
 
 
 def _defaults(metric: Metric, conf: Path) -> Mapping[str, Any]:

@@ -18,10 +18,14 @@ from typing import Any
 
 from rich.console import Console
 
+from bench import machine
 from bench.compose import default_commit, host
 from bench.environment import releases
 from bench.errors import BuildError
+from bench.launch.fleet import Fleet, memory_budget
+from bench.launch.kinds import GROUP, SERIAL, launcher_of
 from bench.measurer import Measurer
+from bench.needs import peaks
 from bench.request import Request
 from bench.results.record import RunFolder
 from bench.revision import Revisions
@@ -110,6 +114,7 @@ class Rig:
             host(),
             [*taken, *self._earlier],
             companions=self.request.companion,
+            fleet=self._fleet(bench, listener, ends or (names[0], names[-1])),
         )
         self.probers.append(prober)
         return prober
@@ -120,11 +125,30 @@ class Rig:
         """Return what measures; the revisions are told the cell and the ends of the range."""
         if self.replaying:
             return Recorded()
-        asked = replace(bench, exporters=tuple(dict.fromkeys(names)), runtimes=None)
-        self.revisions.resolve_all(replace(asked, methods=("export",)))
+        self.revisions.resolve_all(_asked(bench, names))
         self.revisions.say = listener.say
         programs = self.revisions.programs()
         return Measurer(self.folder, self.revisions, programs, bench.limits, listener)
+
+    def _fleet(
+        self, bench: Request, listener: ConsoleListener, names: Sequence[str]
+    ) -> Fleet | None:
+        """Return what measures elsewhere, or side by side; None where all runs here in turn."""
+        parallel = self.request.settings.parallel
+        words = bench.launch or ((f"{GROUP}=joblib",) if parallel > 1 else ())
+        if self.replaying or launcher_of(words) == SERIAL:
+            return None
+        return Fleet(
+            self.folder,
+            _asked(bench, names),
+            words,
+            memory_budget(bench.memory_budget, machine.available_bytes()),
+            self.metric.unit == "seconds",
+            listener,
+            width=parallel,
+            apart=True,
+            known=peaks(self._earlier),
+        )
 
     def on_base(self, bench: Request) -> Request:
         """Lay releases over one base, so that torch and native code are the same for all."""
@@ -148,6 +172,12 @@ class Rig:
         if kind != "wheel":
             return bench, ""
         return replace(bench, origin=replace(bench.origin, base=f"v{release}")), ""
+
+
+def _asked(bench: Request, names: Sequence[str]) -> Request:
+    """Return the request that tells the revisions of a range what cell they are for."""
+    exporters = tuple(dict.fromkeys(names))
+    return replace(bench, exporters=exporters, runtimes=None, methods=("export",))
 
 
 def same_torch(names: Sequence[str], base: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

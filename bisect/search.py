@@ -31,6 +31,10 @@ Phi(-step sqrt(r) / (2 sigma)), so that ceil((4 sigma / step)^2) runs err in one
 case of 44; no block is longer. The posterior takes a block's values one by one,
 with outliers in the model: that does what a median does, with weights.
 
+Several revisions can be measured side by side: they are chosen for what they tell
+together (:mod:`bisect.joint`). When to stop, and what is named, follows from the
+observations alone, however they were chosen: the posterior does not ask.
+
 With a strong prior a commit can be named by elimination, without having been
 measured. Measuring it against its parent in the end is up to the caller: observe
 both, and where they contradict the prior the search goes on.
@@ -40,8 +44,10 @@ from __future__ import annotations
 
 import math
 from bisect.decision import PROBE, Verdict, block, short_blocks, status_of, verdict
+from bisect.joint import Joint
 from bisect.posterior import Posterior, posterior
 from bisect.problem import Floats, Observation, Problem, State, relevance_prior
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +66,7 @@ __all__ = [
     "verdict",
 ]
 
+_SWEEPS = 8  # over the probes of a round; each at least halves how far they are off
 _LEAST_INFORMATION = 1e-3  # bits per probe; below it nothing is left to learn
 
 
@@ -78,9 +85,9 @@ def next_probe(state: State) -> Probe | None:
 
 
 def next_probes(state: State, count: int) -> tuple[Probe, ...]:
-    """Choose up to `count` probes of different revisions, to be measured in parallel.
+    """Choose up to `count` probes of different revisions, to be measured side by side.
 
-    Chosen one after the other, each for what it adds to those before it.
+    None when there is nothing more to do.
     """
     belief = posterior(state)
     if status_of(state, belief) != "undecided":
@@ -88,34 +95,64 @@ def next_probes(state: State, count: int) -> tuple[Probe, ...]:
     if short := short_blocks(state, belief):
         # A few at a time: more runs may show that fewer are needed.
         return tuple(Probe(index, min(runs, 2)) for index, runs in short[:count])
-    after = _chance_after(belief)
-    free = _free_runs(state, belief)
-    sizes = _block_sizes(state, belief)
-    errors = np.array([_block_error(belief, r) for r in sizes])
-    costs = np.array(state.problem.costs or [1.0] * (state.problem.last + 1))
-    chance = _chance_testable(state)
+    return _Round(state, belief).choose(count)
 
-    chosen: list[Probe] = []
-    while len(chosen) < count:
-        # Where the probes already chosen will have cut, each piece has its own odds.
-        cuts = sorted(probe.index for probe in chosen)
-        piece = np.searchsorted(cuts, np.arange(len(after)))
-        floor = np.array([0.0, *after[cuts]])[piece]
-        mass = np.array([*after[cuts], 1.0])[piece] - floor
-        odds = np.divide(after - floor, mass, out=np.zeros_like(after), where=mass > 1e-12)
-        information = np.array(
-            [
-                np.where(free >= r, mass * _information(odds, e), 0.0)
-                for r, e in zip(sizes, errors, strict=True)
-            ]
-        )
-        information[:, cuts] = 0.0
-        rate = chance * information / (np.array(sizes)[:, None] + costs)
-        row, index = np.unravel_index(int(np.argmax(np.round(rate, 12))), rate.shape)
-        if information[row, index] < _LEAST_INFORMATION:
-            break
-        chosen.append(Probe(int(index), sizes[int(row)]))
-    return tuple(chosen)
+
+class _Round:
+    """Chooses what is measured side by side, each for its information per cost beside the others.
+
+    Args:
+        state: what was measured so far.
+        belief: what that says.
+    """
+
+    def __init__(self, state: State, belief: Posterior) -> None:
+        self._after = _chance_after(belief)
+        self._free = _free_runs(state, belief)
+        self._errors = {r: _block_error(belief, r) for r in _block_sizes(state, belief)}
+        self._costs = np.array(state.problem.costs or [1.0] * (state.problem.last + 1))
+        self._chance = _chance_testable(state)
+
+    def choose(self, count: int) -> tuple[Probe, ...]:
+        """Choose up to `count` probes of different revisions."""
+        chosen: list[Probe] = []
+        while len(chosen) < count:
+            information = self._information(chosen, list(self._errors))
+            rate = information * self._chance / (np.array([*self._errors])[:, None] + self._costs)
+            row, index = (int(i) for i in np.unravel_index(np.argmax(rate.round(12)), rate.shape))
+            if information[row, index] < _LEAST_INFORMATION:
+                break
+            chosen.append(Probe(index, [*self._errors][row]))
+        return self._exchanged(chosen)
+
+    def _exchanged(self, chosen: Sequence[Probe]) -> tuple[Probe, ...]:
+        """Move each probe to where it tells most beside the others, until none is better elsewhere.
+
+        One by one, the first of two halves the range and the second a half of it; together they
+        cut it in three.
+        """
+        now = list(chosen)
+        for _sweep in range(_SWEEPS if len(now) > 1 else 0):
+            before = list(now)
+            for number, probe in enumerate(before):
+                others = [*now[:number], *now[number + 1 :]]
+                information = self._information(others, [probe.repeats])[0]
+                rate = (information * self._chance / (probe.repeats + self._costs)).round(12)
+                if rate.max() > rate[probe.index]:
+                    now[number] = Probe(int(np.argmax(rate)), probe.repeats)
+            if now == before:
+                break
+        return tuple(now)
+
+    def _information(self, beside: Sequence[Probe], sizes: Sequence[int]) -> Floats:
+        """Return the bits of one more probe, by its runs and its revision."""
+        joint = Joint.nothing_chosen(self._after)
+        for probe in beside:
+            joint = joint.with_one_more(probe.index, self._errors[probe.repeats])
+        gains = [np.where(self._free >= r, joint.gain(self._errors[r]), 0.0) for r in sizes]
+        information = np.array(gains)
+        information[:, [probe.index for probe in beside]] = 0.0
+        return information
 
 
 def _chance_after(belief: Posterior) -> Floats:
@@ -167,13 +204,3 @@ def _block_sizes(state: State, belief: Posterior) -> list[int]:
 def _block_error(belief: Posterior, runs: int) -> float:
     step = abs(belief.after - belief.before)
     return 0.5 * math.erfc(step * math.sqrt(runs) / (2 * belief.sigma) / math.sqrt(2))
-
-
-def _information(odds: Floats, error: float) -> Floats:
-    """Bits from a binary answer that is wrong with probability `error`."""
-    return _bits(odds + error - 2 * odds * error) - _bits(np.array([error]))
-
-
-def _bits(p: Floats) -> Floats:
-    p = np.clip(p, 1e-15, 1 - 1e-15)
-    return np.asarray(-p * np.log2(p) - (1 - p) * np.log2(1 - p))

@@ -75,9 +75,9 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
     where they step), confidence, credible_set, step_bytes, step_interval, share_explained, side
     (that was varied), moved (the side that moved it, where that was found out), held (the other
     side), candidates_total, candidates_relevant, probes (revisions measured), measurements (besides
-    the endpoint check's), wall_s, worker_s, cell, good, bad, metric, command, values (what was
-    measured of each revision, with its index in the range, good being 0). A culprit's `memory`
-    is described at :meth:`bisect.explanation.Explanation.as_json`.
+    the endpoint check's), rounds (in which they were taken), wall_s, worker_s, cell, good, bad,
+    metric, command, values (what was measured of each revision, with its index in the range, good
+    being 0). A culprit's `memory` is described at :meth:`bisect.explanation.Explanation.as_json`.
     """
     culprits = [_culprit_json(culprit, context) for culprit in finding.culprits]
     first = culprits[0] if culprits else None
@@ -105,6 +105,7 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "relevance_undone": finding.relevance_undone,
         "probes": len(context.records),
         "measurements": finding.measurements,
+        "rounds": finding.rounds,
         "wall_s": round(context.wall_s, 1),
         "worker_s": round(context.worker_s, 1),
         "cell": dict(context.cell),
@@ -214,6 +215,8 @@ def _range_lines(finding: Finding, context: Context) -> list[str]:
     outside = ""
     if 0 < context.worker_s <= context.wall_s:
         outside = f" ({1 - context.worker_s / context.wall_s:.0%} of it outside the workers)"
+    several = finding.rounds < finding.measurements
+    in_rounds = f" in {finding.rounds} rounds" if several else ""
     lines = [
         f"{total} candidate{'s' * (total != 1)} between {names[0]} and {names[-1]}"
         + (
@@ -221,7 +224,7 @@ def _range_lines(finding: Finding, context: Context) -> list[str]:
             if narrowed
             else "."
         ),
-        f"{finding.measurements} measurements beside the endpoint check; "
+        f"{finding.measurements} measurements{in_rounds} beside the endpoint check; "
         f"{measured} revisions measured, {format_seconds(context.wall_s)}{outside}.",
     ]
     if ends := finding.endpoint:

@@ -8,6 +8,7 @@ from bench.compose import compose_one, default_commit, group_choices, host_backe
 from bench.config import VALUES, load
 from bench.environment import normalise_release, releases
 from bench.errors import RequestError
+from bench.plan import make_plan
 from bench.request import composed
 
 
@@ -154,3 +155,17 @@ def test_composed_yaml_holds_the_limits() -> None:
     text = composed(load(["memory_cap=2GB", f"out={Path('elsewhere')}"]))
     assert "memory_cap: 2000000000" in text
     assert "out: elsewhere" in text
+
+
+def test_the_launcher_is_no_part_of_what_is_measured() -> None:
+    words = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=3", "timing=off", "memory_budget=2GB"]
+    asked, plain = load(words), load([])
+    assert asked.launch == tuple(words[:2])
+    assert (asked.timing, asked.memory_budget) == (False, 2 * 10**9)
+    assert (plain.launch, plain.timing, plain.memory_budget) == ((), True, None)
+    assert asked.choices == plain.choices
+    assert asked.overrides == tuple(words)  # a resume goes on with the same
+    plans = [make_plan(request, "linux-x86_64") for request in (asked, plain)]
+    assert plans[0] == plans[1]
+    with pytest.raises(RequestError, match="timing: 'maybe' is not one of on, off"):
+        load(["timing=maybe"])

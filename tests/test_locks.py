@@ -22,7 +22,7 @@ def locked(name: str) -> dict[str, list[Version]]:
     return found
 
 
-@pytest.mark.parametrize("lock", ["controller", "test", "lint"])
+@pytest.mark.parametrize("lock", ["controller", "test", "lint", "ray", "submitit"])
 def test_a_lock_holds_what_is_asked_for(lock: str) -> None:
     asked = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"].get(lock, [])]
     versions = locked(lock)

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.config import load
-from bench.needs import kquant_weights, refuse_too_large, too_large
+from bench.needs import kquant_weights, memory_need, peaks, refuse_too_large, too_large
 from bench.plan import make_plan
 
 GB = 10**9
@@ -38,3 +38,37 @@ def test_muse_is_refused_with_the_memory_that_the_thread_reports() -> None:
 def test_what_fits_is_not_refused(words: list[str]) -> None:
     jobs = plan(*words, "backend=mlx", "method=export").jobs
     assert [too_large(job.request, 8 * GB) for job in jobs] == [None]
+
+
+def test_a_measurement_needs_at_least_what_was_measured_of_its_kind() -> None:
+    # Whole peaks in results/whisper-v1.4.1.csv and docs: tiny 1.1 GB, small 3.7 GB.
+    for model, peak in (("tiny", 1.1 * GB), ("small", 3.7 * GB)):
+        export, encode, _ = plan(f"model={model}", "backend=xnnpack").jobs
+        need = memory_need(export, {})
+        assert need is not None
+        assert peak <= need <= 1.3 * peak
+        assert memory_need(encode, {}) == need  # it may have to export first
+    (job,) = plan("model=kquant", "precision=q4_k", "backend=mlx", "method=export").jobs
+    assert (memory_need(job, {}) or 0) > kquant_weights(job.request["model"]) * 144 / 256
+
+
+def test_what_was_measured_before_is_known() -> None:
+    export, encode, _ = plan("model=tiny", "backend=xnnpack").jobs
+    record = {
+        "cells": [{"key": cell.key} for cell in export.cells],
+        "events": [{"event": "phase", "peak_bytes": 7 * GB}, {"event": "enter"}],
+        "sampled_peak_bytes": 8 * GB,
+        "rusage_peak_bytes": None,
+    }
+    known = peaks([record, {**record, "sampled_peak_bytes": None}])
+    assert memory_need(export, known) == 8 * GB
+    assert memory_need(encode, known) == memory_need(encode, {})
+    assert peaks([{**record, "events": [], "sampled_peak_bytes": None}]) == {}
+
+
+def test_nothing_is_known_of_a_script_and_nothing_is_taken_by_what_is_not_run() -> None:
+    jobs = plan("model=script", "script=examples/vocoder.py", "backend=xnnpack").jobs
+    assert {memory_need(job, {}) for job in jobs} == {None}
+    (job, *_) = plan("model=tiny", "backend=mlx", "method=encode").jobs
+    assert job.unsupported
+    assert memory_need(job, {}) == 0

@@ -140,7 +140,7 @@ def test_what_killed_controllers_left_goes_and_what_others_write_stays(store: Pr
     gone = max(psutil.pids()) + 100_000
     (mine.parent / f"{gone}.pte").write_bytes(b"left")
     store.prune()
-    assert [path.name for path in mine.parent.iterdir()] == [f"{os.getpid()}.pte"]
+    assert list(mine.parent.iterdir()) == [mine]
 
 
 def test_no_room_names_the_store_and_keeps_what_was_there(store: ProgramStore) -> None:
@@ -170,3 +170,13 @@ def test_a_program_is_named_by_all_that_decides_it(tmp_path: Path) -> None:
     others.add(program_key("export", "build", root))
     assert len(others - {key}) == 4
     assert program_key("export", "build", WORKER_ROOT) != key
+
+
+def test_what_another_node_is_writing_to_a_shared_disk_is_left_alone(store: ProgramStore) -> None:
+    ours = store.incoming()
+    assert ours.name.startswith(f"{os.getpid()}@")
+    theirs, dead = ours.with_name("1@elsewhere.pte"), ours.with_name("999999999.pte")
+    for path in (ours, theirs, dead):
+        path.write_bytes(b"half")
+    store.prune()
+    assert (ours.exists(), theirs.exists(), dead.exists()) == (True, True, False)

@@ -16,6 +16,7 @@ from bench.results.record import RunFolder
 from bench.results.tables import read_csv
 from bench.run import Runner
 from tests.disks import files_of_at_most
+from tests.launch.nodes import Nodes, fleet
 from tests.workers import Silent, Workers
 
 WORDS = ("backend=xnnpack", "iterations=1,2", "precision=fp32,bf16", "repeats=2")
@@ -138,3 +139,34 @@ def test_a_full_disk_ends_the_run_and_costs_no_measurement(
     start(full).run()
     assert full.records()[: len(kept)] == kept
     pd.testing.assert_frame_equal(steady(full), steady(whole))
+
+
+def test_a_launcher_leaves_the_files_of_a_serial_run(tmp_path: Path, plan: Plan) -> None:
+    nodes = Nodes(tmp_path / "node")
+    asked = load(WORDS)
+    serial, spread = (RunFolder.create(tmp_path / "runs") for _ in range(2))
+    node = nodes(asked)
+    here = Measurer(serial, node, node.programs(), asked.limits, Silent(), timed=False)
+    Runner(plan, serial, here, Silent(), {}).run()  # type: ignore[arg-type]
+    progress = Silent()
+    away = fleet(spread.path, nodes, asked)
+    records = Runner(plan, spread, away, progress, {}).run()  # type: ignore[arg-type]
+    assert [r["job_key"] for r in records] == [job.key for job in plan.jobs]
+    assert len(progress.lines) == len(plan.jobs)
+    names = [
+        {path.name for path in folder.path.iterdir()} - {".lock"} for folder in (serial, spread)
+    ]
+    assert names[0] == names[1]
+    pd.testing.assert_frame_equal(steady(serial), steady(spread))
+    assert read_csv(spread.path / "measurements.csv")["total_s"].isna().all()
+
+
+def test_a_failed_export_is_known_to_a_launcher_after_a_resume(tmp_path: Path, plan: Plan) -> None:
+    nodes = Nodes(tmp_path / "node", "raise ValueError('no kernel')")
+    folder = RunFolder.create(tmp_path / "runs")
+    exports = Plan(tuple(job for job in plan.jobs if job.kind == "export"))
+    for part in (exports, plan):
+        away = fleet(folder.path, nodes, load(WORDS))
+        records = Runner(part, folder, away, Silent(), {}).run()  # type: ignore[arg-type]
+    assert set(nodes.started) == {"export"}
+    assert {r["status"] for r in records} == {"failed"}

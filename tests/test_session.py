@@ -17,7 +17,7 @@ from bench.programs import ProgramStore
 from bench.request import Request
 from bench.results.record import RunFolder, list_runs
 from bench.results.schema import TIMELINE
-from bench.results.tables import read_table
+from bench.results.tables import read_csv, read_table
 from bench.run import Runner
 from tests.disks import files_of_at_most
 from tests.workers import Workers
@@ -259,3 +259,22 @@ def test_a_resume_takes_nothing_else_and_only_what_was_begun(
     shutil.rmtree(folder)
     with pytest.raises(RequestError, match="there are none yet"):
         bench(revisions, out, "resume=latest", dry=dry)
+
+
+def test_a_resume_may_name_another_launcher(revisions: Revisions, out: Path) -> None:
+    bench(revisions, out, *WORDS, "hydra/launcher=basic")
+    folder = out / list_runs(out)[0]
+    raw = folder / "raw.jsonl"
+    raw.write_bytes(raw.read_bytes().splitlines(keepends=True)[0])
+    content = json.loads((folder / "request.json").read_text())
+    begun = [w.replace("=basic", "=joblib") for w in content["overrides"]]
+    (folder / "request.json").write_text(json.dumps(content | {"overrides": begun}))
+    assert bench(revisions, out, "resume=latest", "hydra/launcher=basic")[0] == Exit.OK
+    assert len(RunFolder(folder).records()) == 2
+
+
+def test_without_times_the_columns_of_seconds_are_empty(revisions: Revisions, out: Path) -> None:
+    _, text = bench(revisions, out, *WORDS, "timing=off")
+    table = read_csv(out / list_runs(out)[0] / "measurements.csv")
+    assert table[["total_s", "exec_median_s"]].isna().all(axis=None)
+    assert " s\n" not in text.partition("besides building")[2].partition("peak:")[0]

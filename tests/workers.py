@@ -102,6 +102,10 @@ class Silent:
         """Note a job that ends."""
         self.lines.append(line)
 
+    def arrived(self, line: str) -> None:
+        """Note a job that ended elsewhere."""
+        self.lines.append(line)
+
     def phase(self, name: str) -> None:
         """Note a phase."""
         self.phases.append(name)

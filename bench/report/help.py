@@ -18,6 +18,7 @@ Measure a matrix of ExecuTorch exports and executions, each in a fresh process.
     nox -s bench -- pte=whisper_small.pte runtime=v1.4.1,v1.5.1
     nox -s bench -- model=script script=my_model.py backend=xnnpack
     nox -s bench -- +experiment=symbolic_dim repo=~/src/executorch
+    nox -s bench -- model=tiny,base hydra/launcher=joblib timing=off    (docs/machines.md)
     nox -s bench -- resume=latest
 
 Flags: --help, --dry-run (the cells, their order, the environments, an estimate),

@@ -72,6 +72,12 @@ class RunProgress:
             f"[{self._number}/{self._total}] {line}" if self._console.is_terminal else f"  {line}"
         )
 
+    def arrived(self, line: str) -> None:
+        """Count and print a job that was done elsewhere."""
+        self._number += 1
+        self._live.update(self._task, completed=self._number)
+        self._print(f"[{self._number}/{self._total}] {line}")
+
     def _update(self, text: str) -> None:
         self._live.update(self._task, description=text, clock=self._clock())
 

@@ -45,6 +45,8 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
         if row["peak_bytes"] is not None and row["baseline_bytes"] is not None:
             row["peak_delta_bytes"] = row["peak_bytes"] - row["baseline_bytes"]
         row["crosscheck"] = crosscheck(record, _peak(events)) if events else None
+        if not _timed(record):
+            row |= {"total_s": None, "exec_median_s": None}
         rows.append(row)
     return rows
 
@@ -66,7 +68,7 @@ def phase_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif event["event"] == "memprofile":
             name = f"memprofile/{event['name']}"
             rows.append({**base, "phase": name} | _picked(event, _PROFILE_COLUMNS))
-    return rows
+    return rows if _timed(record) else [{**row, "seconds": None} for row in rows]
 
 
 def timeline_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -100,6 +102,11 @@ def crosscheck(record: Mapping[str, Any], peak: int | None) -> str:
         if outside and peak and outside > peak * (1 + _TOLERANCE):
             return f"{name.removesuffix('_peak_bytes')} saw {outside} bytes"
     return "ok"
+
+
+def _timed(record: Mapping[str, Any]) -> bool:
+    """Say whether its seconds mean something: not where others ran beside it."""
+    return bool(record.get("timed", True))
 
 
 def _picked(event: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

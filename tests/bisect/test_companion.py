@@ -35,9 +35,14 @@ class WithPrograms(History):
         self.apart = apart
         self.known: set[int] = set()
         self.exports: Counter[int] = Counter()
+        self.made: list[list[int]] = []
 
-    def measure(self, index: int) -> float | None:
-        value = super().measure(index)
+    @property
+    def makes_programs(self) -> bool:
+        return self.apart
+
+    def run(self, index: int) -> float | None:
+        value = super().run(index)
         if value is not None:
             self.known.add(index)
         return value
@@ -50,18 +55,19 @@ class WithPrograms(History):
         assert name == "delegates"
         return self.sizes[index] if index in self.known else None
 
-    def make_program(self, index: int) -> bool:
-        if not self.apart:
-            return False
-        self.exports[index] += 1
-        if index not in self.broken:
-            self.known.add(index)
-        return True
+    def make_programs(self, indices: Sequence[int]) -> None:
+        assert self.apart
+        self.made.append(list(indices))
+        self.exports.update(indices)
+        self.known |= set(indices) - self.broken
 
 
-def bisect(history: History, prior: Sequence[float] = (), repeats: int = 3) -> Finding:
+def bisect(
+    history: History, prior: Sequence[float] = (), repeats: int = 3, parallel: int = 1
+) -> Finding:
     problem = Problem(len(history.levels) - 1, prior=tuple(prior))
-    return Bisection(problem, history, Settings(repeats=repeats), Quiet()).run()
+    settings = Settings(repeats=repeats, parallel=parallel)
+    return Bisection(problem, history, settings, Quiet()).run()
 
 
 def test_the_metric_is_run_at_the_ends_and_at_the_named_commit_only() -> None:
@@ -73,6 +79,17 @@ def test_the_metric_is_run_at_the_ends_and_at_the_named_commit_only() -> None:
     assert (trial.index, trial.before, trial.after, trial.steps) == (123, 100, 102, True)
     assert max(history.exports.values()) == 1
     assert finding.measurements == sum(history.exports.values()) + 4
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_programs_are_looked_at_side_by_side(apart: bool) -> None:
+    serial = bisect(WithPrograms(step(400, 123), step(400, 123, 2), apart=apart))
+    history = WithPrograms(step(400, 123), step(400, 123, 2), apart=apart)
+    finding = bisect(history, parallel=3)
+    assert [(c.index, c.confirmed) for c in finding.culprits] == [(123, True)]
+    assert finding.rounds < serial.rounds
+    assert max(map(len, history.made if apart else history.rounds)) == 3
+    assert max(history.exports.values(), default=1) == 1
 
 
 def test_what_an_export_shows_beside_its_number_is_kept() -> None:
@@ -189,7 +206,7 @@ def test_a_number_unknown_at_one_end_is_not_chosen() -> None:
 def test_a_bracket_is_the_nearest_seen_on_both_sides() -> None:
     trail = Trail(Problem(16), 0, 16, {0: 1.0, 16: 2.0, 8: 1.0, 12: None})
     assert trail.bracket() == (8, 16)
-    assert trail.saw(11, 2.0).bracket() == (8, 11)
+    assert trail.saw({11: 2.0}).bracket() == (8, 11)
 
 
 @settings(max_examples=25, deadline=None)

@@ -22,8 +22,17 @@ class History:
         self.levels, self.sigma, self.broken = levels, sigma, set(broken)
         self.random = random.Random(seed)
         self.runs: Counter[int] = Counter()
+        self.rounds: list[list[int]] = []
 
-    def measure(self, index: int) -> float | None:
+    @property
+    def makes_programs(self) -> bool:
+        return False
+
+    def measure(self, indices: Sequence[int]) -> list[float | None]:
+        self.rounds.append(list(indices))
+        return [self.run(index) for index in indices]
+
+    def run(self, index: int) -> float | None:
         self.runs[index] += 1
         if index in self.broken:
             return None
@@ -35,8 +44,7 @@ class History:
     def program(self, index: int, name: str) -> float | None:
         return None
 
-    def make_program(self, index: int) -> bool:
-        return False
+    def make_programs(self, indices: Sequence[int]) -> None: ...
 
 
 class Quiet:
@@ -111,12 +119,9 @@ def test_an_endpoint_that_cannot_be_measured(end: int) -> None:
 
 
 def test_endpoint_runs_alternate() -> None:
-    order: list[int] = []
     history = History([1.0] * 3)
-    real = history.measure
-    history.measure = lambda index: (order.append(index), real(index))[1]  # type: ignore[method-assign]
     bisect(history)
-    assert order[:6] == [0, 2] * 3
+    assert history.rounds[:6] == [[0], [2]] * 3
 
 
 def test_an_unmeasurable_revision_is_stepped_around() -> None:
@@ -191,8 +196,8 @@ class Scripted(History):
         super().__init__(levels)
         self.fails, self.wrong = fails, wrong
 
-    def measure(self, index: int) -> float | None:
-        value = super().measure(index)
+    def run(self, index: int) -> float | None:
+        value = super().run(index)
         if value is None or self.fails(index, self.runs[index]):
             return None
         return value + self.wrong(index, self.runs[index])
@@ -273,3 +278,60 @@ def test_a_budget_spent_in_the_confirmation_keeps_the_candidate() -> None:
 def test_two_runs_that_lie_apart_by_chance_do_not_undo_a_clear_step(seed: int) -> None:
     finding = bisect(History(step(10, 4, 1.2), seed=seed))
     assert [(c.index, c.confirmed) for c in finding.culprits] == [(4, True)]
+
+
+# Several side by side
+
+
+@pytest.mark.parametrize("parallel", [2, 3, 4, 8])
+@pytest.mark.parametrize("at", [1, 17, 300, 426])
+def test_side_by_side_names_the_same_commit_in_fewer_rounds(parallel: int, at: int) -> None:
+    serial = bisect(History(step(426, at)))
+    history = History(step(426, at))
+    finding = bisect(history, parallel=parallel)
+    assert [(c.index, c.confirmed) for c in finding.culprits] == [(at, True)]
+    assert finding.culprits[0].verdict.confidence >= 0.95
+    assert serial.rounds == serial.measurements
+    assert finding.rounds < serial.rounds
+    assert max(map(len, history.rounds)) == parallel
+    ends = sum(map(len, history.rounds)) - finding.measurements
+    assert ends == 6  # of the endpoint check
+
+
+def test_both_ends_are_run_side_by_side() -> None:
+    history = History([1.0] * 3)
+    bisect(history, parallel=2)
+    assert history.rounds == [[0, 2]] * 3
+
+
+@pytest.mark.parametrize("parallel", [2, 4])
+@pytest.mark.parametrize("budget", range(1, 14))
+def test_the_budget_counts_runs_whether_side_by_side_or_not(parallel: int, budget: int) -> None:
+    history = History(step(426, 99))
+    finding = bisect(history, parallel=parallel, budget=budget)
+    assert finding.measurements <= budget
+    assert sum(history.runs.values()) == 6 + finding.measurements
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_failures_side_by_side_are_stepped_around(seed: int) -> None:
+    dice = random.Random(seed)
+    history = Scripted(step(40, 22), fails=lambda i, run: i not in (0, 40) and dice.random() < 0.2)
+    finding = bisect(history, parallel=4, budget=500)
+    assert finding.measurements < 500
+    if finding.status == "found":
+        assert 22 in finding.culprits[0].verdict.credible_set
+
+
+def test_an_unmeasurable_revision_costs_no_more_runs_of_its_round() -> None:
+    levels = step(40, 22, 0.8)  # blocks of several runs
+    history = History(levels, broken=range(15, 21))
+    bisect(history, parallel=2)
+    assert all(history.runs[index] == 1 for index in history.broken & history.runs.keys())
+
+
+def test_an_exact_metric_is_measured_once_each_side_by_side_too() -> None:
+    history = History(step(426, 99), sigma=0.0)
+    finding = bisect(history, Problem(426, exact=True), parallel=3)
+    assert finding.culprits[0].index == 99
+    assert max(history.runs.values()) == 1

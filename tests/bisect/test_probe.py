@@ -30,6 +30,8 @@ def handler() -> Iterator[None]:
         (["delegates", "threshold=2.5"], "threshold: '2.5' is not a whole number"),
         (["encode_peek", "threshold=1MB"], "did you mean encode_peak"),
         (["export_peak", "threshold=1MB", "repo=/nowhere"], "there is no folder"),
+        (["export_peak", "threshold=1MB", "parallel=2"], "probe: measures once, and here"),
+        (["export_peak", "threshold=1MB", "hydra/launcher=joblib"], "probe: measures once"),
     ],
 )
 def test_a_wrong_request_is_no_verdict(

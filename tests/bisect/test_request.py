@@ -34,6 +34,8 @@ def test_the_command_line_goes_before_the_defaults() -> None:
         (["samples=401,480000"], "measures one cell"),
         (["direction=up"], "direction: 'up' is not one of"),
         (["relevance=maybe"], "relevance: 'maybe' is not one of on, off"),
+        (["parallel=0"], "parallel: "),
+        (["parallel=17"], "parallel: "),
         (["explain=heap"], "explain: 'heap' is not one of memray, off"),
         (["confidence=2"], "confidence: '2' is not a number from 0.5"),
         (["share=0"], "share: '0' is not a number"),
@@ -103,3 +105,13 @@ def test_a_users_script_brings_its_own_metrics() -> None:
     assert request.settings.floor > 0
     with pytest.raises(RequestError, match="vocode_peak"):
         load_bisect("encode_peak", words)
+
+
+def test_times_are_measured_one_by_one() -> None:
+    assert load_bisect("export_peak", ["parallel=4"]).settings.parallel == 4
+    assert load_bisect("export_time", ["parallel=1"]).settings.parallel == 1
+    with pytest.raises(RequestError, match="parallel: export_time is a time"):
+        load_bisect("export_time", ["parallel=2"])
+    assert load_bisect("export_time", ["hydra/launcher=joblib"]).bench.launch
+    with pytest.raises(RequestError, match="hydra/launcher: export_time is a time"):
+        load_bisect("export_time", ["hydra/launcher=submitit_slurm"])

@@ -263,13 +263,35 @@ def test_probes_are_different_testable_and_within_the_cap(state: State, count: i
     for probe in probes:
         assert probe.index not in state.problem.untestable
         assert 1 <= probe.repeats <= state.problem.max_repeats - runs.get(probe.index, 0)
-    assert (next_probe(state),) == (probes[:1] or (None,))
+    assert (next_probe(state) is None) == (not probes)
+    assert next_probes(state, 1) == tuple(filter(None, [next_probe(state)]))
 
 
-def test_parallel_probes_cut_evenly() -> None:
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_parallel_probes_cut_evenly(count: int) -> None:
     state = started(Problem(1000), [0.0] * 3, [1.0] * 3)
-    cuts = sorted(p.index for p in next_probes(state, 3))
-    assert cuts == pytest.approx([250, 500, 750], abs=15)
+    cuts = sorted(p.index for p in next_probes(state, count))
+    even = [1000 * (number + 1) / (count + 1) for number in range(count)]
+    assert cuts == pytest.approx(even, abs=15)
+
+
+@quick
+@given(st.data(), st.integers(2, 8))
+def test_side_by_side_any_planted_commit_is_found_in_fewer_rounds(
+    data: st.DataObject, parallel: int
+) -> None:
+    last = data.draw(st.integers(1, 3000))
+    culprit = data.draw(st.integers(1, last))
+    measure = stepped(culprit)
+    state, rounds = started(Problem(last), [100.0] * 3, [130.0] * 3), 0
+    while probes := next_probes(state, parallel):
+        for probe in probes:
+            state = state.observe(probe.index, *[measure(probe.index)] * probe.repeats)
+        rounds += math.ceil(sum(probe.repeats for probe in probes) / parallel)
+    found = verdict(state)
+    assert (found.status, found.culprit, found.credible_set) == ("found", culprit, (culprit,))
+    # k measured revisions leave one of k + 1 pieces.
+    assert rounds <= math.ceil(math.log(last, parallel + 1)) + 1
 
 
 def test_the_prior_weighs_the_cut() -> None:

@@ -62,7 +62,7 @@ def test_json_has_the_documented_keys_and_is_json() -> None:
     documented = {
         *("status", "culprit", "confidence", "credible_set", "step_bytes", "step_interval"),
         *("share_explained", "side", "candidates_total", "candidates_relevant", "probes"),
-        *("measurements", "wall_s", "cell", "good", "bad"),
+        *("measurements", "rounds", "wall_s", "cell", "good", "bad"),
     }
     assert documented <= set(content)
     assert content["culprit"]["name"] == f"{22:010x}"
@@ -81,6 +81,14 @@ def test_markdown_says_it_all() -> None:
         "the exporter that moved it; programs ran on v1.4.1", "    python -m bisect export_peak",
     ):  # fmt: skip
         assert words in text
+
+
+def test_rounds_are_said_where_several_were_measured_at_once() -> None:
+    assert "rounds" not in as_markdown(found(), context(40))
+    finding = bisect(History([v * SCALE for v in step(40, 22)], sigma=0.1 * SCALE), parallel=3)
+    said = f"{finding.measurements} measurements in {finding.rounds} rounds beside the endpoint"
+    assert said in as_markdown(finding, context(40))
+    assert as_json(finding, context(40))["rounds"] == finding.rounds
 
 
 def test_no_difference_names_nobody() -> None:

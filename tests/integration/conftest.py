@@ -11,10 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from filelock import FileLock
 
@@ -140,6 +142,18 @@ def tiny_run(bench: Bench, shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def small_run(bench: Bench, shared: Path) -> Path:
+    """Every method of the small Whisper on XNNPACK, one after the other. Returns its folder."""
+
+    def make(out: Path) -> None:
+        done = bench(*SMALL, "iterations=1,2", "backend=xnnpack", f"out={out}")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    (request,) = once(shared, "small_run", make).glob("*/request.json")
+    return request.parent
+
+
+@pytest.fixture(scope="session")
 def tiny_program(tiny_run: Path, cache: Path) -> Path:
     """The program that run exported."""
     record = read_raw(tiny_run)[0]
@@ -148,3 +162,19 @@ def tiny_program(tiny_run: Path, cache: Path) -> Path:
 
 def read_raw(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "raw.jsonl").read_text().splitlines()]
+
+
+def workers_of(place: str, wanted: int = 0) -> list[psutil.Process]:
+    """Return the workers below a folder: once there are so many, or after some seconds."""
+    deadline = time.monotonic() + 5
+    while True:
+        found = [
+            p
+            for p in psutil.process_iter(["cmdline", "status"])
+            if any(place in word for word in p.info["cmdline"] or ())
+            and "et_worker" in p.info["cmdline"]
+            and p.info["status"] != psutil.STATUS_ZOMBIE
+        ]
+        if len(found) == wanted or time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)

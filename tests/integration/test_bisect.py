@@ -169,13 +169,25 @@ def test_names_the_commit_that_made_the_export_hold_more_however_often_it_is_kil
     again = bisect("replay", begun.parent.name)
     assert "the same verdict, 0 measurements taken anew" in again.stdout
 
+    together = tmp_path / "together"
+    done = bisect(*words, "parallel=2", home=together)
+    assert done.returncode == 1, done.stdout + done.stderr
+    sooner = verdict(together)
+    assert sooner["culprit"]["sha"] == history.sha["hold 150 MB"]
+    assert sooner["culprit"]["confirmed"] and sooner["confidence"] >= 0.95
+    assert found["rounds"] == found["measurements"]
+    assert sooner["rounds"] < found["rounds"]
+    assert sooner["step_bytes"] == pytest.approx(found["step_bytes"], rel=0.05)
+    again = bisect("replay", "latest", home=together)
+    assert "the same verdict, 0 measurements taken anew" in again.stdout
+
 
 def test_two_commits_that_share_the_blame_are_both_named(
     bisect: Any, history: History, tmp_path: Path
 ) -> None:
     done = bisect(
         "export_peak", *cell(history), f"good={history.sha['after one']}",
-        f"bad={history.sha['after three']}",
+        f"bad={history.sha['after three']}", "parallel=2",
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     named = {c["sha"]: c["share"] for c in verdict(tmp_path)["culprits"]}

@@ -7,15 +7,13 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 
 from bench.results.tables import publish, read_csv
-from tests.integration.conftest import ROOT, SMALL, Bench, read_raw
+from tests.integration.conftest import ROOT, SMALL, Bench, read_raw, workers_of
 
 VOLATILE = [
     *("baseline_bytes", "load_bytes", "first_peak_bytes", "peak_bytes", "peak_delta_bytes"),
@@ -129,10 +127,11 @@ def test_limits_become_statuses(bench: Bench, tmp_path: Path) -> None:
     assert table["reason"].iloc[1].startswith("no program to run: timeout")
 
 
-def test_kill_at_random_moments_then_resume(bench: Bench, cache: Path, tmp_path: Path) -> None:
+def test_kill_at_random_moments_then_resume(
+    bench: Bench, small_run: Path, cache: Path, tmp_path: Path
+) -> None:
     words = [*SMALL, "iterations=1,2", "backend=xnnpack"]
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert bench(*words, f"out={whole}").returncode == 0
+    broken = tmp_path / "broken"
     env = os.environ | {"ET_PEAK_CACHE": str(cache)}
     command = [sys.executable, "-m", "bench"]
     dice = random.Random(5)
@@ -147,29 +146,14 @@ def test_kill_at_random_moments_then_resume(bench: Bench, cache: Path, tmp_path:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        assert not list(_workers(broken)), "a worker outlived its controller"
+        assert not workers_of(str(broken)), "a worker outlived its controller"
     (request,) = broken.glob("*/request.json")
     last = bench(f"resume={request.parent.name}", f"out={broken}")
     assert last.returncode == 0, last.stdout + last.stderr
     keys = [record["job_key"] for record in read_raw(request.parent)]
     assert len(keys) == len(set(keys)) == 3
-    (expected,) = whole.glob("*/measurements.csv")
     one, two = (
-        read_csv(p).drop(columns=VOLATILE) for p in (expected, request.parent / "measurements.csv")
+        read_csv(folder / "measurements.csv").drop(columns=VOLATILE)
+        for folder in (small_run, request.parent)
     )
     pd.testing.assert_frame_equal(one, two)
-
-
-def _workers(out: Path) -> list[psutil.Process]:
-    deadline = time.monotonic() + 5
-    while True:
-        found = [
-            p
-            for p in psutil.process_iter(["cmdline", "status"])
-            if any(str(out) in word for word in p.info["cmdline"] or ())
-            and "et_worker" in p.info["cmdline"]
-            and p.info["status"] != psutil.STATUS_ZOMBIE
-        ]
-        if not found or time.monotonic() > deadline:
-            return found
-        time.sleep(0.1)
