@@ -75,7 +75,8 @@ def launcher_of(words: Sequence[str]) -> str:
             f"{GROUP}={name} is not installed here: pip install -e {what} in et-peak's folder "
             f"(missing: {', '.join(missing)})"
         )
-    compose_one(list(words))
+    if words:
+        compose_one(list(words))  # which refuses a field that the launcher has not
     return name
 
 
