@@ -15,6 +15,7 @@ from bisect.problem import Observation, Problem, State
 from bisect.search import Verdict, next_probes, verdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 COMPANIONS = {"planned": 1.0, "pte_size": 4096.0, "undelegated": 1.0, "delegates": 1.0}
 """Metrics that are exact, and the least change of each that counts.
@@ -37,12 +38,24 @@ class Companion:
     after: float
 
 
+Outcome = Literal["parted", "narrowed", "not_compared", "not_confirmed", "confirmed"]
+"""How the search by a companion ended.
+
+parted         the metric was seen to step elsewhere
+narrowed       it names no commit: it steps among some whose programs can't be made
+not_compared   the commit it names and its parent could not be run in turn
+not_confirmed  run in turn, the metric did not step there
+confirmed      it did
+"""
+
+
 @dataclass(frozen=True)
 class Trial:
-    """How the search by a companion ended."""
+    """A search by a companion."""
 
     companion: Companion
     """With its values at the ends of the stretch."""
+    outcome: Outcome
     index: int | None = None
     """The commit it named; None where it named none."""
     before: float | None = None

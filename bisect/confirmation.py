@@ -1,13 +1,19 @@
-"""Whether a commit that the search names does what it is named for: run against its parent."""
+"""Runs what the search settled on against its parent, and keeps what these runs say.
+
+The runs of the search were chosen for what they gave; these were not: the size of a step is theirs.
+What follows from them is said in :mod:`bisect.judgement`.
+"""
 
 from __future__ import annotations
 
 from bisect.finding import Culprit, Listener, Settings
-from bisect.noise import Endpoint, agrees, welch_interval
-from bisect.problem import Problem
-from bisect.runs import OutOfBudgetError, Pair, Runs
-from bisect.search import Verdict, verdict
-from dataclasses import dataclass, replace
+from bisect.judgement import TRIES, Bracket, Judged, bracket, judge
+from bisect.noise import Endpoint, noise_of
+from bisect.problem import State
+from bisect.runs import Runs
+from bisect.search import Verdict
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
 _CLEAR = 10.0
 """Steps of so many sigma need no more than two runs of each side to be confirmed."""
@@ -15,9 +21,12 @@ _CLEAR = 10.0
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Runs culprit and parent in turn, anew, and takes the size of the step from just these.
+    """The comparisons of one stretch; revisions are numbered as in the whole range.
 
-    The runs of the search were chosen for what they gave; these were not.
+    Attributes:
+        low: where the stretch begins.
+        taken: the runs taken in turn, by the two revisions.
+        tries: how often they were asked for.
     """
 
     runs: Runs
@@ -25,87 +34,75 @@ class Confirmation:
     listener: Listener
     endpoint: Endpoint
     exact: bool
+    low: int
+    taken: dict[Bracket, tuple[list[float], list[float]]] = field(default_factory=dict)
+    tries: Counter[Bracket] = field(default_factory=Counter)
 
-    def confirm(self, problem: Problem, low: int, high: int, found: Verdict) -> Culprit:
-        """Confirm, or not, what was found between two revisions.
+    def culprit(self, state: State, found: Verdict) -> Culprit:
+        """Return what the search settled on, and whether its comparison bears it out so far.
 
         Args:
-            problem: the whole range.
-            low: the stretch's first revision.
-            high: its last.
-            found: the search's verdict, numbered from `low`; its `step` is what is expected.
+            state: of the stretch.
+            found: the search's verdict on it.
         """
-        members = [low + i for i in found.credible_set]
-        testable = [i for i in range(low, high + 1) if i in (low, high) or not self.runs.lost(i)]
-        index = low + found.culprit
-        parent = max(i for i in testable if i < min(members))
-        after = min(i for i in testable if i >= index)
-        self.listener.stage("confirmation")
-        step, interval, agreed = found.step, found.step_interval, False
-        pair = self._compare_in_turn(parent, after, found.step)
-        if pair is not None:
-            step, interval = self._gap(pair)
-            agreed = self._as_large(step, found.step) and not interval[0] <= 0 <= interval[1]
+        before, after = (self.low + i for i in bracket(state, found))
+        judged = self.judged((before, after), found.step)
+        step, interval = found.step, found.step_interval
+        if judged is not None:
+            step, interval = judged.step, judged.interval
         whole = self.endpoint.difference
-        again = verdict(self.runs.state(problem, low, high))
+        members = tuple(self.low + i for i in found.credible_set)
         return Culprit(
-            index,
-            parent,
-            _shifted(again, low),
+            self.low + found.culprit,
+            before,
+            replace(found, culprit=self.low + found.culprit, credible_set=members),
             step,
             interval,
             share=step / whole if whole else 0.0,
-            confirmed=agreed and again.culprit == found.culprit,
-            compared=pair is not None,
+            confirmed=judged is not None and judged.borne_out,
+            compared=judged is not None,
+            after=after,
         )
 
-    def seen_again(self, culprit: Culprit, found: Verdict, low: int) -> Culprit:
-        """Return a culprit that was confirmed before with what is found of it now."""
-        return replace(culprit, verdict=_shifted(found, low))
+    def judged(self, pair: Bracket, searched: float) -> Judged | None:
+        """Say what two revisions' runs in turn say of a step; None where there are none."""
+        if pair not in self.taken:
+            return None
+        noise = noise_of(self.runs.values.values())
+        return judge(self.taken[pair], searched, self.settings.direction, noise, self.exact)
 
-    def _compare_in_turn(self, parent: int, after: int, step: float) -> Pair | None:
-        """Run two revisions in turn; None where the budget or one of them does not allow it.
+    def spent(self, culprit: Culprit) -> bool:
+        """Say whether a commit and its parent were run in turn as often as they may be."""
+        return self.tries[culprit.parent, culprit.after] >= TRIES
+
+    def compare(self, culprit: Culprit) -> bool:
+        """Run a commit and its parent in turn; say whether both could be run.
 
         The few runs of one side can lie apart by chance, and not show a step that is there: then
         more are taken, once.
+
+        Raises:
+            OutOfBudgetError: if no measurement is left.
         """
-        runs = self._count(step)
-        try:
-            pair = self.runs.in_turn(parent, after, runs)
-        except OutOfBudgetError:
-            return None
-        if pair is None or self.exact:
-            return pair
-        size, (least, most) = self._gap(pair)
-        if self._as_large(size, step) and least <= 0 <= most:
-            try:
-                more = self.runs.in_turn(parent, after, max(runs, self.settings.repeats))
-            except OutOfBudgetError:
-                return pair
-            if more is not None:
-                pair = pair[0] + more[0], pair[1] + more[1]
-        return pair
-
-    def _gap(self, pair: Pair) -> tuple[float, tuple[float, float]]:
-        if self.exact:
-            step = pair[1][0] - pair[0][0]
-            return step, (step, step)
-        gap = welch_interval(*pair)
-        return gap.difference, (gap.low, gap.high)
-
-    def _as_large(self, step: float, searched: float) -> bool:
-        """Say whether a step has the sign asked about, and half the size the search saw."""
-        return agrees(step, self.settings.direction) and abs(step) >= abs(searched) / 2
-
-    def _count(self, step: float) -> int:
-        """Return how many runs of each side: two where the step is far above the noise."""
-        if self.exact:
-            return 1
+        pair, step = (culprit.parent, culprit.after), culprit.verdict.step
+        self.listener.stage("confirmation")
+        self.tries[pair] += 1
         clear = abs(step) >= _CLEAR * self.endpoint.sigma
-        return 2 if clear else max(2, self.settings.repeats)
+        count = 2 if clear and pair not in self.taken else max(2, self.settings.repeats)
+        if not self._take(pair, count):
+            return False
+        now = self.judged(pair, step)
+        if now is not None and now.borne_out and now.clear:
+            return True
+        return self.exact or self._take(pair, max(count, self.settings.repeats))
 
-
-def _shifted(found: Verdict, low: int) -> Verdict:
-    """Return a verdict on a stretch in the numbers of the whole range."""
-    members = tuple(low + i for i in found.credible_set)
-    return replace(found, culprit=low + found.culprit, credible_set=members)
+    def _take(self, pair: Bracket, count: int) -> bool:
+        new = self.runs.in_turn(*pair, 1 if self.exact else count)
+        if new is None:
+            return False
+        if self.exact:
+            self.taken[pair] = new
+        else:
+            first, second = self.taken.get(pair, ([], []))
+            self.taken[pair] = [*first, *new[0]], [*second, *new[1]]
+        return True

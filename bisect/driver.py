@@ -6,17 +6,17 @@ own, so that the same loop runs on ExecuTorch and, in the tests, on histories ma
 
 from __future__ import annotations
 
-from bisect.companion import Trail, Trial, parted
+from bisect.companion import Outcome, Trail, Trial, parted
 from bisect.confirmation import Confirmation
+from bisect.decision import step_of
 from bisect.finding import Culprit, Finding, Listener, Prober, Settings, Status
-from bisect.noise import Endpoint, agrees, endpoint_check
+from bisect.noise import Endpoint, agrees, endpoint_check, exact_check, one_run_hides_it
 from bisect.posterior import posterior
-from bisect.problem import Problem
-from bisect.runs import OutOfBudgetError, Pair, Runs
+from bisect.problem import Problem, State
+from bisect.runs import OutOfBudgetError, Runs
 from bisect.search import next_probes, verdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 
 class Bisection:
@@ -51,101 +51,115 @@ class Bisection:
         self._narrow = narrow
         self._runs = Runs(prober, listener, exact=problem.exact, at_once=settings.parallel)
         self._trials: list[Trial] = []
-        self._borne_out: Culprit | None = None
-        """What the last companion named, and the metric confirmed."""
+        self._undone = False
+        """Whether narrowing by relevance was contradicted."""
 
     def run(self) -> Finding:
         """Search to the end, whatever it is."""
-        last = self._problem.last
         self._listener.stage("endpoints")
-        ends = self._ends(0, last)
-        if ends is None:
+        endpoint = self._ends()
+        if endpoint is None:
             return Finding("unmeasurable", None, (), None, 0)
-        endpoint = self._compare(*ends)
         self._runs.limit(self._settings.budget)
-        if endpoint.verdict != "differs":
-            state = self._runs.state(self._problem, 0, last)
-            return Finding(endpoint.verdict, endpoint, (), state, 0)
-        return self._search_all(endpoint)
+        if endpoint.verdict == "differs":
+            return self._search_all(endpoint)
+        state = self._runs.state(self._problem, 0, self._problem.last)
+        status: Status = "opposite" if endpoint.verdict == "opposite" else "no_difference"
+        return Finding(status, endpoint, (), state, 0)
 
     def _search_all(self, endpoint: Endpoint) -> Finding:
         """Find the culprit, then those of whatever else stepped in the range."""
         culprits: list[Culprit] = []
         suspects: list[Culprit] = []
-        undone = False
         first_status: Status | None = None
         stretches = [(0, self._problem.last)]
-        try:
-            while stretches:
-                low, high = stretches.pop(0)
-                culprit, status = self._search(low, high, endpoint)
-                contradicted = culprit and culprit.compared and not culprit.confirmed
-                if contradicted and self._problem.prior and not undone:
-                    # Narrowing by relevance was wrong, or is not needed to be right: start over
-                    # with every candidate alike; nothing measured is lost.
-                    self._listener.stage("the confirmation contradicts: relevance is undone")
-                    self._problem = replace(self._problem, prior=())
-                    self._narrow = None
-                    undone = True
-                    stretches.insert(0, (low, high))
-                    continue
-                if culprit and not culprit.confirmed:
-                    suspects.append(culprit)
-                    status = "unconfirmed"
-                elif culprit:
-                    culprits.append(culprit)
-                    stretches += self._others(low, high, culprit, endpoint)
-                first_status = first_status or status
-        except OutOfBudgetError:
-            pass
+        while stretches:
+            low, high = stretches.pop(0)
+            culprit, status = self._search(low, high, endpoint)
+            if culprit and culprit.confirmed:
+                culprits.append(culprit)
+                stretches += self._others(low, high, culprit, endpoint)
+            elif culprit:
+                suspects.append(culprit)
+            first_status = first_status or status
         return Finding(
             first_status or "undecided",
             endpoint,
             tuple(sorted(culprits, key=lambda c: -abs(c.share))),
             self._runs.state(self._problem, 0, self._problem.last),
             self._runs.spent,
-            undone,
+            self._undone,
             tuple(suspects),
             tuple(self._trials),
             self._runs.rounds,
         )
 
     def _search(self, low: int, high: int, endpoint: Endpoint) -> tuple[Culprit | None, Status]:
+        """Search a stretch until a commit is borne out, or nothing more can be learned.
+
+        What follows from a comparison is said in :mod:`bisect.judgement`.
+        """
         confirmation = Confirmation(
-            self._runs, self._settings, self._listener, endpoint, self._problem.exact
+            self._runs, self._settings, self._listener, endpoint, self._problem.exact, low
         )
-        if by_companion := self._by_companion(low, high, confirmation):
-            return by_companion, "found"
-        self._listener.stage("search")
-        while True:
-            self._renew_prior()
-            state = self._runs.state(self._problem, low, high)
-            belief = posterior(state)
-            padded = [0.0] * low + [float(p) for p in belief.probabilities]
-            self._listener.believes(state, padded)
-            probes = next_probes(state, self._settings.parallel)
-            if not probes:
-                break
-            self._runs.take([(low + probe.index, probe.repeats) for probe in probes])
-            if self._runs.lost(low) or self._runs.lost(high):
-                return None, "unmeasurable"
+        around: int | None = None
+        try:
+            around = self._by_companion(low, high, confirmation)
+            self._listener.stage("search")
+            while True:
+                self._renew_prior()
+                state = self._runs.state(self._problem, low, high).looking_at(around)
+                self._tell(low, state)
+                if probes := next_probes(state, self._settings.parallel):
+                    self._runs.take([(low + probe.index, probe.repeats) for probe in probes])
+                    if self._runs.lost(low) or self._runs.lost(high):
+                        return None, "unmeasurable"
+                    continue
+                found = verdict(state)
+                if found.status not in ("found", "narrowed"):
+                    return None, "no_difference" if found.status == "no_change" else "undecided"
+                named = confirmation.culprit(state, found)
+                if named.confirmed:
+                    return named, found.status
+                if confirmation.spent(named):
+                    return named, "unconfirmed"
+                if confirmation.compare(named):
+                    borne_out = confirmation.culprit(state, found).confirmed
+                    around = found.culprit if borne_out else None
+                    if not borne_out:
+                        self._undo_relevance()
+                elif self._runs.lost(low) or self._runs.lost(high):
+                    return named, "unconfirmed"
+        except OutOfBudgetError:
+            return self._out_of_budget(low, high, around, confirmation)
+
+    def _out_of_budget(
+        self, low: int, high: int, around: int | None, confirmation: Confirmation
+    ) -> tuple[Culprit | None, Status]:
+        """Return what the runs so far say, borne out or not."""
+        state = self._runs.state(self._problem, low, high).looking_at(around)
         found = verdict(state)
-        if found.status == "no_change":
-            return None, "no_difference"
-        if found.status == "undecided":
+        if found.status not in ("found", "narrowed"):
             return None, "undecided"
-        earlier = self._borne_out
-        if earlier and earlier.index == low + found.culprit:
-            # Run against its parent before, for its companion's sake: more runs were wanted only
-            # to be sure enough.
-            return confirmation.seen_again(earlier, found, low), found.status
-        return confirmation.confirm(self._problem, low, high, found), found.status
+        named = confirmation.culprit(state, found)
+        return named, found.status if named.confirmed else "unconfirmed"
 
-    def _by_companion(self, low: int, high: int, confirmation: Confirmation) -> Culprit | None:
-        """Search by an exact number that changes as the metric does; the metric confirms.
+    def _undo_relevance(self) -> None:
+        """Weigh all candidates alike: narrowing them was wrong, or is not needed to be right.
 
-        None where there is no such number, or the metric does not step where it does: what was
-        measured on the way is kept, and the metric itself is to be searched.
+        Nothing that was measured is lost.
+        """
+        if self._problem.prior and not self._undone:
+            self._listener.stage("the confirmation contradicts: relevance is undone")
+            self._problem = replace(self._problem, prior=())
+            self._narrow = None
+            self._undone = True
+
+    def _by_companion(self, low: int, high: int, confirmation: Confirmation) -> int | None:
+        """Search by an exact number that changes as the metric does; run what it names.
+
+        Return the candidate of the stretch that it names, unless the metric was seen not to step
+        there. What was measured on the way is kept: with it, the metric itself is searched.
         """
         levels = self._runs.levels()
         if self._problem.exact or not {low, high} <= levels.keys():
@@ -163,24 +177,32 @@ class Bisection:
             trail = trail.saw(dict(zip(indices, looked, strict=True)))
             self._renew_prior()
             trail = replace(trail, problem=self._problem)
-            self._listener.believes(
-                trail.state, [0.0] * low + [float(p) for p in posterior(trail.state).probabilities]
-            )
+            self._tell(low, trail.state)
             if parted(trail, self._runs.state(self._problem, low, high)):
-                self._trials.append(Trial(companion))
+                self._trials.append(Trial(companion, "parted"))
                 return None
         named = trail.named()
         if named is None:
-            self._trials.append(Trial(companion))
+            self._trials.append(Trial(companion, "narrowed"))
             return None
         expected = replace(named, step=difference, step_interval=(difference, difference))
-        found = confirmation.confirm(self._problem, low, high, expected)
-        sides = (self._prober.program(i, name) for i in (found.parent, found.index))
-        trial = Trial(companion, found.index, *sides)
-        self._trials.append(trial)
-        self._borne_out = found if found.confirmed else None
-        sure = found.confirmed and found.verdict.status == "found"
-        return found if sure and trial.steps else None
+        outcome: Outcome = "not_compared"
+        suspect = confirmation.culprit(self._runs.state(self._problem, low, high), expected)
+        try:
+            if confirmation.compare(suspect):
+                state = self._runs.state(self._problem, low, high)
+                step, _ = step_of(state, named.culprit)
+                judged = confirmation.judged((suspect.parent, suspect.after), step)
+                shown = judged is not None and judged.borne_out
+                outcome = "confirmed" if shown else "not_confirmed"
+        finally:
+            sides = (self._prober.program(i, name) for i in (suspect.parent, suspect.index))
+            self._trials.append(Trial(companion, outcome, suspect.index, *sides))
+        return None if outcome == "not_confirmed" else named.culprit
+
+    def _tell(self, low: int, state: State) -> None:
+        belief = posterior(state).probabilities
+        self._listener.believes(state, [0.0] * low + [float(p) for p in belief])
 
     def _renew_prior(self) -> None:
         if self._narrow:
@@ -190,35 +212,32 @@ class Bisection:
         self, low: int, high: int, culprit: Culprit, endpoint: Endpoint
     ) -> list[tuple[int, int]]:
         """Return the stretches beside a culprit whose own ends still differ notably."""
-        floor = max(self._settings.minor_share * abs(endpoint.difference), 6 * endpoint.sigma)
+        notable = self._settings.minor_share * abs(endpoint.difference)
+        floor = max(notable, 6 * endpoint.sigma, self._settings.floor)
         levels = self._runs.levels()
-        after = min((i for i in levels if i >= culprit.index), default=high)
-        stretches = [(low, culprit.parent), (after, high)]
         return [
             (a, b)
-            for a, b in stretches
+            for a, b in ((low, culprit.parent), (culprit.after, high))
             if a < b
             and {a, b} <= levels.keys()
             and abs(levels[b] - levels[a]) >= floor
             and agrees(levels[b] - levels[a], self._settings.direction)
         ]
 
-    def _ends(self, low: int, high: int) -> Pair | None:
-        """Bring both ends to enough runs; None where one can't be measured."""
-        values = self._runs.values
-        have = min(len(values.get(index, [])) for index in (low, high))
-        wanted = 1 if self._problem.exact else self._settings.repeats
-        if have < wanted and self._runs.in_turn(low, high, wanted - have) is None:
-            return None
-        return values[low], values[high]
+    def _ends(self) -> Endpoint | None:
+        """Bring both ends to enough runs, and compare them; None where one can't be measured."""
+        last, wanted = self._problem.last, self._settings.repeats
+        if self._problem.exact:
+            found = self._runs.in_turn(0, last, 1)
+            return found and self._compare(*found)
+        pair = self._runs.in_turn(0, last, wanted)
+        if pair is not None and one_run_hides_it(*pair):
+            more = self._runs.in_turn(0, last, wanted)
+            pair = more and (pair[0] + more[0], pair[1] + more[1])
+        return pair and self._compare(*pair)
 
-    def _compare(self, good: list[float], bad: list[float]) -> Endpoint:
-        if not self._problem.exact:
-            return endpoint_check(good, bad, self._settings.direction, self._settings.floor)
-        difference = bad[0] - good[0]
-        shown = difference != 0 and abs(difference) >= self._settings.floor
-        agreed = agrees(difference, self._settings.direction)
-        kind: Literal["differs", "no_difference", "opposite"] = "no_difference"
-        if shown:
-            kind = "differs" if agreed else "opposite"
-        return Endpoint(difference, (difference, difference), 0.0, kind)
+    def _compare(self, good: Sequence[float], bad: Sequence[float]) -> Endpoint:
+        direction, floor = self._settings.direction, self._settings.floor
+        if self._problem.exact:
+            return exact_check(good[0], bad[0], direction, floor)
+        return endpoint_check(good, bad, direction, floor)

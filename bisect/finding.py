@@ -106,8 +106,10 @@ class Culprit:
     share: float
     confirmed: bool
     """Whether culprit and parent, run in turn, differ as the search said."""
-    compared: bool = True
+    compared: bool
     """Whether they could be run in turn at all: the budget may end, or a revision fail."""
+    after: int
+    """The nearest revision from it on that can be measured: what its parent was compared with."""
 
 
 @dataclass(frozen=True)

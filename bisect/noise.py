@@ -20,9 +20,12 @@ import numpy as np
 from bench.statistics import t_quantile
 
 Direction = Literal["increase", "decrease", "any"]
+EndpointVerdict = Literal["differs", "no_difference", "below_floor", "opposite"]
 
 # The median of |x - y| for independent x, y ~ N(0, 1).
 _MEDIAN_DIFFERENCE = 0.9539
+WILD = 5.0
+"""A run so many sigma from its like says nothing of a level."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Interval:
 class Endpoint:
     """What the repeats at both ends say, before anything is searched.
 
+    `below_floor` is a difference that is there, and too small to matter.
     `no_difference` means "not shown", not "shown to be none": where `interval`
     is much wider than the effect that matters, measure the endpoints again.
     """
@@ -59,7 +63,7 @@ class Endpoint:
     difference: float
     interval: tuple[float, float]
     sigma: float
-    verdict: Literal["differs", "no_difference", "opposite"]
+    verdict: EndpointVerdict
 
 
 def endpoint_check(
@@ -77,15 +81,49 @@ def endpoint_check(
     'no_difference'
     >>> endpoint_check([100.0, 100.1], [90.0, 90.2], direction="increase").verdict
     'opposite'
+    >>> endpoint_check([100.0, 100.2, 99.9], [100.9, 100.8, 101.0], floor=5.0).verdict
+    'below_floor'
     """
     if floor < 0:
         raise ValueError(f"floor must not be negative: {floor}")
-    gap = welch_interval(good_values, bad_values, level)
-    shown = not gap.low <= 0.0 <= gap.high and abs(gap.difference) >= floor
-    verdict: Literal["differs", "no_difference", "opposite"] = "no_difference"
-    if shown:
+    return _judged(robust_interval(good_values, bad_values, level=level), direction, floor)
+
+
+def exact_check(good: float, bad: float, direction: Direction, floor: float) -> Endpoint:
+    """Say the same of numbers without noise, of which one run tells each.
+
+    >>> exact_check(3, 5, "increase", 0)
+    Endpoint(difference=2, interval=(2, 2), sigma=0.0, verdict='differs')
+    """
+    difference = bad - good
+    return _judged(Interval(difference, difference, difference, 0.0), direction, floor)
+
+
+def _judged(gap: Interval, direction: Direction, floor: float) -> Endpoint:
+    verdict: EndpointVerdict = "no_difference"
+    if not gap.low <= 0.0 <= gap.high:
         verdict = "differs" if agrees(gap.difference, direction) else "opposite"
+        if abs(gap.difference) < floor:
+            verdict = "below_floor"
     return Endpoint(gap.difference, (gap.low, gap.high), gap.sigma, verdict)
+
+
+def one_run_hides_it(good_values: Sequence[float], bad_values: Sequence[float]) -> bool:
+    """Whether the sides would differ if just one of their runs had not been taken.
+
+    Then it is one run that decides, and more should be asked.
+
+    >>> one_run_hides_it([100.0, 100.2, 99.9], [130.1, 129.8, 160.0])
+    True
+    >>> one_run_hides_it([100.0, 104.0, 96.0], [101.0, 98.0, 103.0])
+    False
+    """
+    if endpoint_check(good_values, bad_values).verdict != "no_difference":
+        return False
+    good, bad = list(good_values), list(bad_values)
+    fewer = [(good[:i] + good[i + 1 :], bad) for i in range(len(good)) if len(good) > 2]
+    fewer += [(good, bad[:i] + bad[i + 1 :]) for i in range(len(bad)) if len(bad) > 2]
+    return any(endpoint_check(*sides).verdict != "no_difference" for sides in fewer)
 
 
 def agrees(difference: float, direction: Direction) -> bool:
@@ -121,6 +159,35 @@ def welch_interval(
     freedom = 1 / sum(shares)
     reach = t_quantile(0.5 + level / 2, freedom) * math.sqrt(error)
     return Interval(difference, difference - reach, difference + reach, sigma)
+
+
+def robust_interval(
+    good_values: Sequence[float],
+    bad_values: Sequence[float],
+    noise: Noise | None = None,
+    level: float = 0.95,
+) -> Interval:
+    """Estimate the difference as :func:`welch_interval` does, wild runs left out.
+
+    Args:
+        good_values: two or more.
+        bad_values: the same.
+        noise: of one run, where more is known of it than these values tell.
+        level: of the interval.
+
+    >>> wild = robust_interval([100.0, 100.2, 99.9], [130.1, 129.8, 190.0])
+    >>> round(wild.difference)
+    30
+    """
+    noise = noise or noise_of((good_values, bad_values))
+    return welch_interval(_tame(good_values, noise), _tame(bad_values, noise), level)
+
+
+def _tame(values: Sequence[float], noise: Noise) -> Sequence[float]:
+    """Return the values without wild ones: those far from the median that two others agree on."""
+    center = median(values)
+    kept = [v for v in values if abs(v - center) <= WILD * noise.cautious]
+    return kept if len(kept) > len(values) / 2 and len(kept) > 1 else values
 
 
 def noise_of(groups: Iterable[Sequence[float]]) -> Noise:

@@ -39,7 +39,6 @@ from bisect.noise import noise_of
 from bisect.problem import Floats, Integers, State
 from bisect.segments import SMALLEST, focus
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
@@ -90,7 +89,7 @@ def posterior(state: State) -> Posterior:
     stretch = focus(state)
     groups = [g for g in state.groups if stretch.low <= g[0] <= stretch.high]
     measured = np.array([index for index, _ in groups])
-    before, after = median(groups[0][1]), median(groups[-1][1])
+    before, after = stretch.before, stretch.after
     difference = abs(after - before)
     sigma = noise_of([values for _, values in state.groups]).sigma
     sigma = max(sigma, SMALLEST * difference) or 1.0

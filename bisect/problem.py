@@ -42,6 +42,7 @@ class Problem:
     max_repeats the most runs that one revision may get
     minor_share steps below this share of the endpoint difference are not chased
     exact       the metric has no noise: one run at each endpoint is enough
+    around      the candidate whose step is looked at where several are seen; None: the biggest's
     """
 
     last: int
@@ -53,6 +54,7 @@ class Problem:
     max_repeats: int = 16
     minor_share: float = 0.1
     exact: bool = False
+    around: int | None = None
 
     def __post_init__(self) -> None:
         if self.last < 1:
@@ -84,6 +86,7 @@ class Problem:
         """
         return replace(
             self,
+            around=None,
             last=high - low,
             prior=self.prior[low:high],
             costs=self.costs[low : high + 1],
@@ -132,6 +135,10 @@ class State:
         """Return the state after measuring `index` once more, or several times."""
         new = tuple(Observation(index, value) for value in values)
         return replace(self, observations=self.observations + new)
+
+    def looking_at(self, candidate: int | None) -> State:
+        """Return the state with the focus on a candidate's step; None for the biggest step."""
+        return replace(self, problem=replace(self.problem, around=candidate))
 
     def without(self, index: int) -> State:
         """Return the state after learning that `index` gives no value."""

@@ -7,6 +7,7 @@ from bisect.problem import Observation, Problem, State
 from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
+from statistics import median
 from typing import TypeVar
 
 _PATIENCE = 2
@@ -176,10 +177,10 @@ class Runs:
         return index in self._broken or self._failures[index] >= _PATIENCE
 
     def levels(self) -> dict[int, float]:
-        """Return the mean of each revision that was run often enough to tell its level."""
+        """Return the median of each revision that was run often enough to tell its level."""
         enough = 1 if self._exact else 2
         return {
-            index: sum(values) / len(values)
+            index: median(values)
             for index, values in self.values.items()
             if len(values) >= enough and not self.lost(index)
         }

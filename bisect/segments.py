@@ -104,22 +104,41 @@ def steps(state: State) -> tuple[Step, ...]:
 
 @dataclass(frozen=True)
 class Focus:
-    """The stretch in which one step is looked for, and whether there are others."""
+    """The stretch in which one step is looked for, and whether there are others.
+
+    `before` and `after` are the levels at its ends: of all runs there that agree, since an end
+    between two steps may have had one run only.
+    """
 
     low: int
     high: int
+    before: float
+    after: float
     multi_step: bool
 
 
 def focus(state: State) -> Focus:
-    """Say where to look for the biggest step: between the notable steps beside it."""
+    """Say where to look for one step: between the notable steps beside it.
+
+    It is the step that may be the candidate's the problem is `around`; else the biggest.
+    """
     problem = state.problem
+    low, high = 0, problem.last
+    before, after = median(state.groups[0][1]), median(state.groups[-1][1])
     floor = problem.minor_share * abs(state.difference)
     notable = [step for step in steps(state) if abs(step.size) >= floor]
     wanted = [i for i, step in enumerate(notable) if agrees(step.size, problem.direction)]
     if len(notable) < 2 or not wanted:
-        return Focus(0, problem.last, False)
-    biggest = max(wanted, key=lambda i: abs(notable[i].size))
-    low = notable[biggest - 1].high if biggest > 0 else 0
-    high = notable[biggest + 1].low if biggest + 1 < len(notable) else problem.last
-    return Focus(low, high, True)
+        return Focus(low, high, before, after, False)
+    chosen = max(wanted, key=lambda i: abs(notable[i].size))
+    if problem.around is not None:
+        its = [i for i in wanted if notable[i].low < problem.around <= notable[i].high]
+        chosen = its[0] if its else chosen
+    pieces = segments(state)
+    if chosen > 0:
+        low = notable[chosen - 1].high
+        before = next(piece.level for piece in pieces if piece.first == low)
+    if chosen + 1 < len(notable):
+        high = notable[chosen + 1].low
+        after = next(piece.level for piece in pieces if piece.last == high)
+    return Focus(low, high, before, after, True)

@@ -157,9 +157,16 @@ def _trial_json(trial: Trial, finding: Finding, context: Context) -> dict[str, A
     return {
         "name": trial.companion.name,
         "ends": [trial.companion.before, trial.companion.after],
+        "outcome": trial.outcome,
         "steps_at": at if trial.steps else None,
-        "same_commit": trial.steps and trial.index in {c.index for c in finding.culprits},
+        "same_commit": _same_commit(trial, finding),
     }
+
+
+def _same_commit(trial: Trial, finding: Finding) -> bool:
+    """Whether a companion was seen to step at a culprit, and led to it."""
+    named = {culprit.index for culprit in finding.culprits}
+    return trial.outcome == "confirmed" and trial.steps and trial.index in named
 
 
 def as_markdown(finding: Finding, context: Context) -> str:
@@ -247,20 +254,35 @@ def trial_words(trial: Trial, finding: Finding, context: Context) -> str:
     companion, metric = trial.companion, context.metric.name
     show = METRICS[companion.name].show
     ends = f"{show(companion.before)} to {show(companion.after)}"
-    if trial.index is None or trial.before is None or trial.after is None or not trial.steps:
-        return f"{companion.name} changes over the range too ({ends}), but not where {metric} does."
-    where = context.revisions[trial.index].name
-    step = f"{show(trial.before)} to {show(trial.after)}"
-    if trial.index in {culprit.index for culprit in finding.culprits}:
+    changes = f"{companion.name} changes over the range too ({ends})"
+    if trial.index is None:
+        if trial.outcome == "parted":
+            return f"{changes}, but not where {metric} does."
         return (
-            f"{companion.name} steps at the same commit, {where}: {step}. It is exact, so it was "
-            f"searched first, at one run each; {metric} was measured at that commit and its "
-            "parent, and confirms it."
+            f"{changes}; at which commit is not known, since programs of some can't be made or "
+            f"looked into: {metric} was searched itself."
         )
-    return (
-        f"{companion.name} steps at {where}: {step}; {metric} did not confirm that commit and was "
-        "searched itself."
-    )
+    where = context.revisions[trial.index].name
+    step = ""
+    if trial.before is not None and trial.after is not None and trial.steps:
+        step = f"{show(trial.before)} to {show(trial.after)}"
+    at = f"{companion.name} steps at {where}" + (f": {step}" if step else " by all that is known")
+    match trial.outcome:
+        case "confirmed" if _same_commit(trial, finding):
+            return (
+                f"{companion.name} steps at the same commit, {where}: {step}. It is exact, so it "
+                f"was searched first, at one run each; {metric} was measured at that commit and "
+                "its parent, and confirms it."
+            )
+        case "confirmed":
+            return f"{at}; {metric} steps there too, which was not enough to name that commit."
+        case "not_compared":
+            return (
+                f"{at}; {metric} could not be run there and at its parent in turn, and was "
+                "searched itself."
+            )
+        case _:
+            return f"{at}; {metric} did not confirm that commit and was searched itself."
 
 
 def _side_line(finding: Finding, context: Context) -> str:

@@ -446,7 +446,7 @@ def test_endpoint_check_respects_the_floor() -> None:
     good, bad = [10.0, 10.0, 10.0], [10.5, 10.5, 10.5]
     assert endpoint_check(good, bad).verdict == "differs"
     assert endpoint_check(good, bad).interval == pytest.approx((0.5, 0.5))
-    assert endpoint_check(good, bad, floor=1.0).verdict == "no_difference"
+    assert endpoint_check(good, bad, floor=1.0).verdict == "below_floor"
     assert endpoint_check(good, good).verdict == "no_difference"
     with pytest.raises(ValueError):
         endpoint_check(good, bad, floor=-1.0)

@@ -273,6 +273,7 @@ def test_a_program_that_grew_is_searched_by_its_size_and_run_at_one_commit_only(
         {
             "name": "pte_size",
             "ends": [20e6, 50e6],
+            "outcome": "confirmed",
             "steps_at": names[5],
             "same_commit": True,
         }

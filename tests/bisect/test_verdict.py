@@ -4,9 +4,12 @@ from bisect.explanation import Explanation
 from bisect.metrics import metric_of
 from bisect.patch import excerpt
 from bisect.verdict import Context, Named, as_json, as_markdown, trial_words
+from dataclasses import replace
 from typing import Any
 
-from tests.bisect.test_driver import History, Scripted, bisect, step
+import pytest
+
+from tests.bisect.test_driver import History, bisect, step, suspected
 from tests.bisect.test_metrics import EXPORT
 from tests.bisect.test_patch import PATCH
 from tests.results.test_rows import record
@@ -112,8 +115,7 @@ def test_the_side_that_moved_it_is_said_only_where_it_was_found_out() -> None:
 
 
 def test_a_suspect_is_no_culprit() -> None:
-    wrong = lambda i, run: 150.0 if 20 <= i < 30 and run <= 2 else 0.0  # noqa: E731
-    finding = bisect(Scripted(step(40, 30), wrong=wrong))
+    finding = suspected()
     text, content = as_markdown(finding, context(40)), as_json(finding, context(40))
     assert content["status"] == "unconfirmed"
     assert content["culprit"] is content["confidence"] is None
@@ -137,25 +139,46 @@ def tried(trial: Trial, **changes: Any) -> str:
 SIZE = Companion("pte_size", 20e6, 50e6)
 
 
-def test_a_companion_is_said_to_step_at_the_same_commit_only_where_it_was_seen_to() -> None:
-    name = f"{22:010x}"
-    assert tried(Trial(SIZE, 22, 20e6, 50e6)) == (
-        f"pte_size steps at the same commit, {name}: 20.0 MB to 50.0 MB. It is exact, so it was "
-        "searched first, at one run each; export_peak was measured at that commit and its parent, "
-        "and confirms it."
-    )
-    for unseen in (Trial(SIZE, 22, None, 50e6), Trial(SIZE, 22, 50e6, 50e6), Trial(SIZE)):
-        assert tried(unseen) == (
-            "pte_size changes over the range too (20.0 MB to 50.0 MB), but not where export_peak "
-            "does."
-        )
+STEPS = f"pte_size steps at {22:010x}: 20.0 MB to 50.0 MB; "
+CHANGES = "pte_size changes over the range too (20.0 MB to 50.0 MB)"
 
 
-def test_a_companion_of_another_commit_is_said_to_be_one() -> None:
-    assert tried(Trial(Companion("delegates", 2, 4), 7, 2, 4)) == (
-        f"delegates steps at {7:010x}: 2 to 4; export_peak did not confirm that commit and was "
-        "searched itself."
-    )
+@pytest.mark.parametrize(
+    ("trial", "words"),
+    [
+        (
+            Trial(SIZE, "confirmed", 22, 20e6, 50e6),
+            f"pte_size steps at the same commit, {22:010x}: 20.0 MB to 50.0 MB. It is exact, so it "
+            "was searched first, at one run each; export_peak was measured at that commit and its "
+            "parent, and confirms it.",
+        ),
+        (
+            Trial(SIZE, "confirmed", 22, None, 50e6),
+            f"pte_size steps at {22:010x} by all that is known; export_peak steps there too, which "
+            "was not enough to name that commit.",
+        ),
+        (
+            Trial(SIZE, "not_confirmed", 22, 20e6, 50e6),
+            STEPS + "export_peak did not confirm that commit and was searched itself.",
+        ),
+        (
+            Trial(SIZE, "not_compared", 22, 20e6, 50e6),
+            STEPS + "export_peak could not be run there and at its parent in turn, and was "
+            "searched itself.",
+        ),
+        (Trial(SIZE, "parted"), CHANGES + ", but not where export_peak does."),
+        (
+            Trial(SIZE, "narrowed"),
+            CHANGES + "; at which commit is not known, since programs of some can't be made or "
+            "looked into: export_peak was searched itself.",
+        ),
+    ],
+)
+def test_each_end_of_a_search_by_a_companion_has_its_own_sentence(trial: Trial, words: str) -> None:
+    assert tried(trial) == words
+    (content,) = as_json(replace(found(), trials=(trial,)), context(40))["companions"]
+    assert content["outcome"] == trial.outcome
+    assert content["same_commit"] == (trial.outcome == "confirmed" and trial.before is not None)
 
 
 def test_the_wrong_direction_is_said_as_what_it_is() -> None:
