@@ -3,7 +3,7 @@ import copy
 import pytest
 import vl_convert
 
-from bench.report.html.plots import PARTS, plots
+from bench.report.html.plots import PARTS, SHADES, plots
 
 DATA = {
     "matrix": {
@@ -17,6 +17,17 @@ DATA = {
             {"phase": "lower", "layer": n, "part": p, "mb": 1, "peak": 3.5, "highest": True}
             for n, p in enumerate(PARTS)
         ]
+    },
+    "timeline": {
+        "points": [
+            {"t": t, "layer": n, "part": part, "mb": 100.0}
+            for t in (0.0, 0.5, 2.0)
+            for n, part in enumerate(SHADES)
+        ],
+        "starts": [
+            {"t": 0.5, "phase": "first", "named": True},
+            {"t": 1.9, "phase": "short", "named": False},
+        ],
     },
     "iterations": {
         "marks": [
@@ -40,6 +51,7 @@ DATA = {
 SHOWN = {
     "matrix": ("3.51x", "failed", "encode", "tiny"),
     "phases": ("lower", "RSS, MB", "3.5"),
+    "timeline": ("first", "RSS, MB", "seconds since the process was started"),
     "iterations": ("bf16", "executions in one process", "RSS above the baseline, MB"),
     "revisions": ("5 v1", "5 v2", "tiny &lt;b&gt;"),
     "bisection": ("commits after good",),
@@ -61,7 +73,7 @@ def test_every_plot_is_tested() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "axis"), [("phases", "x"), ("revisions", "x"), ("iterations", "y")]
+    ("name", "axis"), [("phases", "x"), ("revisions", "x"), ("iterations", "y"), ("timeline", "y")]
 )
 def test_bars_and_lines_start_at_zero(name: str, axis: str) -> None:
     spec = plots()[name]
