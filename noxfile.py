@@ -96,6 +96,12 @@ def gate(session: nox.Session) -> None:
 
 
 @nox.session
+def rerun(session: nox.Session) -> None:
+    """Measure a recorded row again: `nox -s rerun -- CELL_KEY`, or `-- FILE.csv:LINE`."""
+    command(session, "bench.rerun")
+
+
+@nox.session
 def ingest(session: nox.Session) -> None:
     """Take rows measured elsewhere: `nox -s ingest -- FILE device="iPhone 16" kind=...`."""
     command(session, "bench.ingest")

@@ -20,6 +20,7 @@ from bench.dimensions import most_tokens
 from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
 from bench.launch.kinds import is_launch_word, launcher_of
+from bench.packages import read_packages
 from bench.place import lasting, ours
 from bench.pte import check_words
 from bench.request import Limits, Origin, Request
@@ -38,7 +39,7 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "rung": RUNGS,
 }
 # Given once, never swept: they describe the run and not a cell of the matrix.
-_ORIGIN = ("repo", "rung", "base", "nightly_index")
+_ORIGIN = ("repo", "rung", "base", "nightly_index", "packages")
 _LIMITS = ("timeout_s", "memory_cap")
 _OWN = (
     "script",
@@ -55,7 +56,7 @@ _OWN = (
     "memory_budget",
 )
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
-_PATHS = ("out", "repo", "nightly_index", "script", "gguf")
+_PATHS = ("out", "repo", "nightly_index", "packages", "script", "gguf")
 _SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
 VALUES = (*_SWEPT, "inputs", "iterations", *_SINGLE)
 NULL = "null"
@@ -162,7 +163,11 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
 
 def _origin(text: Mapping[str, str]) -> Origin:
     return Origin(
-        text["repo"] or None, text["rung"], text["base"] or None, text["nightly_index"] or None
+        text["repo"] or None,
+        text["rung"],
+        text["base"] or None,
+        text["nightly_index"] or None,
+        read_packages(text["packages"]) if text["packages"] else None,
     )
 
 

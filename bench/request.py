@@ -11,6 +11,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from bench.errors import RequestError
+from bench.packages import PackageList
 from bench.pte import Given
 
 # Of http(s) the user alone may be a token.
@@ -35,6 +36,8 @@ class Origin:
     base: str | None = None
     """The release whose native libraries an overlay is to have."""
     nightly_index: str | None = None
+    packages: PackageList | None = None
+    """What a release's environment is to have installed, where that is not to be resolved."""
 
     def __post_init__(self) -> None:
         """Refuse a password: what is asked for is written into runs, tables and reports."""
@@ -126,6 +129,7 @@ def composed(request: Request) -> str:
         "memory_budget": request.memory_budget,
         "launch": list(request.launch),
         **asdict(request.origin),
+        "packages": request.origin.packages.hash if request.origin.packages else None,
         "timeout_s": request.limits.timeout_s,
         "memory_cap": request.limits.memory_cap,
         "out": str(request.out),

@@ -87,26 +87,9 @@ def _measure(
     folder = folder or RunFolder.create(request.out)
     with folder.lock():
         if not resuming:
-            try:
-                _begin(request, plan, folder)
-            except DiskError:  # nothing was begun
-                shutil.rmtree(folder.path, ignore_errors=True)
-                raise
-        done = {record["job_key"] for record in folder.records()}
-        left = estimate(plan.without(done), known)
-        about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"
-        console.print(
-            f"run {folder.id}: {len(plan.cells)} cells, "
-            f"{f'{about} besides building environments' if left.jobs else NOTHING_LEFT}",
-            highlight=False,
-        )
-        progress = RunProgress(console, len(plan.jobs), len(done))
-        revisions.say = progress.say
-        measurer = _measurer(request, folder, revisions, progress)
-        runner = Runner(plan, folder, measurer, progress, known)
+            begin(request, plan, folder)
         try:
-            with progress.shown():
-                records = runner.run()
+            records = carry_out(request, plan, known, revisions, folder, console)
         except ENDS as end:
             return resumable(end, f"nox -s bench -- resume={folder.id}{_elsewhere(folder)}")
     code = _show(records, folder, console)
@@ -148,14 +131,61 @@ def _measurer(
     )
 
 
-def _begin(request: Request, plan: Plan, folder: RunFolder) -> None:
-    """Write what the run is about, request.json last: with it the run can be resumed."""
-    folder.write("config.yaml", composed(request))
-    folder.write("machine.json", json.dumps(machine.describe(), indent=2) + "\n")
+def begin(request: Request, plan: Plan, folder: RunFolder) -> None:
+    """Write what the run is about, request.json last: with it the run can be resumed.
+
+    Raises:
+        DiskError: if it can't be written; the folder is gone then.
+
+    """
     cells = [cell.key for cell in plan.cells]
     jobs = {job.key: job.label for job in plan.jobs}
     content = {"overrides": list(request.overrides), "cells": cells, "jobs": jobs}
-    folder.write("request.json", json.dumps(content, indent=2) + "\n")
+    try:
+        folder.write("config.yaml", composed(request))
+        folder.write("machine.json", json.dumps(machine.describe(), indent=2) + "\n")
+        folder.write("request.json", json.dumps(content, indent=2) + "\n")
+    except DiskError:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise
+
+
+def carry_out(
+    request: Request,
+    plan: Plan,
+    known: Mapping[str, float],
+    revisions: Revisions,
+    folder: RunFolder,
+    console: Console,
+) -> list[dict[str, Any]]:
+    """Measure what a run lacks, telling how far it is; return all records in the plan's order.
+
+    Args:
+        request: what the run was begun for.
+        plan: its cells.
+        known: seconds of earlier measurements, see :func:`bench.estimate.history`.
+        revisions: gives the environments.
+        folder: of the run, its lock held by the caller.
+        console: where to print.
+
+    Raises:
+        KeyboardInterrupt, DiskError: what was measured until then is kept.
+
+    """
+    done = {record["job_key"] for record in folder.records()}
+    left = estimate(plan.without(done), known)
+    about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"
+    console.print(
+        f"run {folder.id}: {len(plan.cells)} cells, "
+        f"{f'{about} besides building environments' if left.jobs else NOTHING_LEFT}",
+        highlight=False,
+    )
+    progress = RunProgress(console, len(plan.jobs), len(done))
+    revisions.say = progress.say
+    measurer = _measurer(request, folder, revisions, progress)
+    runner = Runner(plan, folder, measurer, progress, known)
+    with progress.shown():
+        return runner.run()
 
 
 def _resumed(

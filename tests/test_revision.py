@@ -322,6 +322,45 @@ def test_a_release_over_another_needs_no_repository(store, probed, builds):
     assert revisions.get("v1.4.1").rung == "wheel"
 
 
+def packages_word(tmp_path, text):
+    path = tmp_path / "packages.txt"
+    path.write_text(text)
+    return f"packages={path}"
+
+
+def test_recorded_packages_are_what_the_release_gets(store, clone, probed, builds, tmp_path):
+    """Under a commit's overlay too; what they are no list of is as it always is."""
+    word = packages_word(tmp_path, "executorch==1.4.1\nnumpy==2.4.6\n")
+    revisions = Revisions(store)
+    revisions.resolve_all(request(clone, "exporter=main", "runtime=v1.5.1,v1.4.1", word))
+    lines = ("executorch==1.4.1", "numpy==2.4.6")
+    revisions.get("v1.5.1", needs="run")
+    revisions.get("v1.4.1", needs="run")
+    revisions.get("main", needs="export")
+    given = {recipe.label: recipe.packages for recipe in builds.recipes if recipe.rung == "wheel"}
+    assert given == {"1.5.1": (), "1.4.1": lines}
+    (overlay,) = [recipe for recipe in builds.recipes if recipe.rung == "overlay"]
+    assert overlay.base.packages == lines
+
+
+def test_an_environment_that_has_the_recorded_packages_is_taken(store, probed, builds, tmp_path):
+    there = Revisions(store).get("v1.4.1", needs="run")
+    word = packages_word(tmp_path, "executorch==1.4.1\n")
+    asked = load(["commit=v1.4.1", word])
+    alike = replace(asked.origin.packages, hash=there.packages_hash)
+    revisions = Revisions(store)
+    for packages, built in ((alike, 1), (asked.origin.packages, 2)):
+        revisions.resolve_all(replace(asked, origin=replace(asked.origin, packages=packages)))
+        revisions.get("v1.4.1", needs="run")
+        assert len(builds.recipes) == built
+
+
+def test_a_list_of_another_release_is_refused(store, probed, tmp_path):
+    word = packages_word(tmp_path, "executorch==1.2.0\n")
+    with pytest.raises(RequestError, match=r"a list of executorch 1\.2\.0, which nothing here"):
+        Revisions(store).resolve_all(load(["commit=v1.4.1", word]))
+
+
 def test_source_is_built_of_the_commit(store, clone, builds):
     revisions = Revisions(store, str(clone.path), rung="source")
     (clone.path / "torch_pin.py").write_text('TORCH_VERSION = "2.14.0"\n')

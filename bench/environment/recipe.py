@@ -44,6 +44,8 @@ class Recipe:
     """The worker's own, whose declared dependencies are not wanted."""
     note: str = ""
     """Why this is not an ordinary pin, where it isn't; no part of the key."""
+    packages: tuple[str, ...] = ()
+    """Everything to install, as ``name==version``; empty leaves it to the resolver."""
 
     @property
     def label(self) -> str:
@@ -64,7 +66,10 @@ class Recipe:
     @property
     def build_key(self) -> str:
         """Hash everything that decides the environment's content."""
-        return build_key({key: value for key, value in asdict(self).items() if key != "note"})
+        content = {key: value for key, value in asdict(self).items() if key != "note"}
+        if not self.packages:  # so that no other environment's key is another for it
+            del content["packages"]
+        return build_key(content)
 
 
 def build_key(content: object) -> str:

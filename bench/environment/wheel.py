@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 import re
 import sys
@@ -19,6 +18,7 @@ from bench.environment.mlx_schema import generate_schema, make_executable, needs
 from bench.environment.model import Buildable, Environment, Say
 from bench.environment.recipe import Recipe
 from bench.errors import BuildError
+from bench.packages import packages_hash
 
 # The tests inside packages are a tenth of their code, and no measurement imports them.
 _NOT_COMPILED = r"[/\\]tests?[/\\]"
@@ -63,6 +63,8 @@ def build_wheel(recipe: Recipe, folder: Path, say: Say, installer: Installer) ->
     say(f"building the environment of ExecuTorch {recipe.release} with {installer.name}")
     if recipe.note:
         say(f"note: {recipe.note}")
+    if recipe.packages:
+        return _build_recorded(recipe, commands, installer, say)
     python, torch = begin(recipe, commands, installer, say)
     say(f"installing executorch=={recipe.release} and {torch.requirement}")
     installer.install(
@@ -71,6 +73,28 @@ def build_wheel(recipe: Recipe, folder: Path, say: Say, installer: Installer) ->
         [f"executorch=={recipe.release}", torch.requirement, *recipe.requirements],
         what=f"executorch {recipe.release}",
         cpu_index=torch.cpu_index,
+    )
+    return finish(recipe, commands, installer, say)
+
+
+def _build_recorded(
+    recipe: Recipe, commands: Commands, installer: Installer, say: Say
+) -> Environment:
+    """Install the very packages of a record: nothing is resolved, and nothing added."""
+    venv = commands.folder / "venv"
+    python = venv / "bin" / "python"
+    installer.create(commands, venv)
+    torch = next((line for line in recipe.packages if line.startswith("torch==")), None)
+    # A local version such as +cpu is on PyTorch's own index, if not where pip looks.
+    elsewhere = torch is not None and not installer.resolves(commands, python, torch)
+    say(f"installing the {len(recipe.packages)} packages that were recorded")
+    installer.install(
+        commands,
+        python,
+        recipe.packages,
+        what="the recorded packages",
+        dependencies=False,
+        cpu_index=elsewhere and installer.knows_cpu_index,
     )
     return finish(recipe, commands, installer, say)
 
@@ -100,7 +124,7 @@ def finish(
     """Add what is wanted besides ``package``, which is there; complete, compile and describe it."""
     venv = commands.folder / "venv"
     python = venv / "bin" / "python"
-    if alone := recipe.without_dependencies:
+    if (alone := recipe.without_dependencies) and not recipe.packages:  # which hold them
         what = ", ".join(alone)
         installer.install(commands, python, alone, what=what, dependencies=False)
     site = site_packages(venv)
@@ -155,7 +179,7 @@ def describe(
         git_sha=git_sha(site / "executorch" / "version.py"),
         torch=versions.get("torch", ""),
         packages=listing,
-        packages_hash=hashlib.sha256(packages.encode()).hexdigest()[:12],
+        packages_hash=packages_hash(packages),
         size_bytes=folder_bytes(folder),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,8 +14,9 @@ from rich.console import Console
 from bench.command import Parser, run_command
 from bench.disk import writing
 from bench.errors import Exit, RequestError
+from bench.packages import FOLDER, packages_hash
 from bench.place import ours
-from bench.results.record import RunFolder, check_out
+from bench.results.record import RunFolder, check_out, write_whole
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame, publish
 
@@ -54,6 +55,7 @@ def _publish(argv: list[str], _console: Console) -> int:
     tables = [_table(folder) for folder in folders]
     with writing(given.to):
         table = publish(tables, path)
+        keep_packages(folders, set(table["packages_hash"].dropna()), given.to)
     print(f"{path}: {len(table)} rows of {len(folders)} run(s)")
     return Exit.OK
 
@@ -61,6 +63,22 @@ def _publish(argv: list[str], _console: Console) -> int:
 def _table(folder: RunFolder) -> pd.DataFrame:
     """Cut the table from the records: a run that was stopped may have more than its CSV file."""
     return frame(row for record in folder.records() for row in measurement_rows(record))
+
+
+def keep_packages(folders: Sequence[RunFolder], wanted: Collection[str], to: Path) -> None:
+    """Keep the lists of packages that rows have the hash of, so that they can be had again.
+
+    Args:
+        folders: of runs; what an older et-peak, or a person, took from one is missing.
+        wanted: the hashes.
+        to: the folder of the table.
+
+    """
+    lists = (path for folder in folders for path in folder.path.glob("packages-*.txt"))
+    for text in {path.read_text(encoding="utf-8") for path in lists}:
+        # A package from a place of its own is nothing that anybody else could install.
+        if packages_hash(text) in wanted and " @ " not in text:
+            write_whole(to / FOLDER / f"{packages_hash(text)}.txt", text)
 
 
 def _check_whole(folder: RunFolder, out: Path, *, partial: bool) -> None:

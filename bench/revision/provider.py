@@ -168,10 +168,21 @@ class Provider:
             return source_recipe(repository.common_dir, sha, read)
         base = choice.base or ""
         nightly = choice.over_nightly or choice.rung == "nightly"
-        recipe = self._nightly_recipe(revision, base) if nightly else recipe_for(base)
+        recipe = self._nightly_recipe(revision, base) if nightly else self._release_recipe(base)
         if choice.rung != "overlay":
             return recipe
         return OverlayRecipe(recipe, self._tree(revision, base), choice.reason)
+
+    def _release_recipe(self, release: str) -> Buildable:
+        """Give a release's recipe, with the packages asked for where they are not there anyway."""
+        recipe, packages = recipe_for(release), self.origin.packages
+        if packages is None or packages.release != release:
+            return recipe
+        there = self.store.find(recipe)
+        if there is not None and there.packages_hash == packages.hash:
+            return recipe
+        note = f"release {release} with the packages recorded as {packages.hash}"
+        return replace(recipe, packages=packages.lines, note=note)
 
     def _tree(self, revision: Revision, base: str) -> TreeSource:
         if revision.tree is not None:

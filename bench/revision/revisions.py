@@ -110,9 +110,16 @@ class Revisions:
         if any(method != "export" for method in request.methods):
             sides.append(("run", runtimes or exporters))
         self._sides = {needs: set(_names(revisions)) for needs, revisions in sides}
-        for needs, revisions in sides:
-            for revision in dict.fromkeys(revisions):
-                self.provider.choose(revision, needs)
+        chosen = [
+            self.provider.choose(revision, needs)
+            for needs, revisions in sides
+            for revision in dict.fromkeys(revisions)
+        ]
+        packages = self.origin.packages
+        if packages and not any(packages.release in choice.bases for choice in chosen):
+            raise RequestError(
+                f"packages: a list of executorch {packages.release}, which nothing here is made of"
+            )
         return replace(
             request,
             exporters=_names(exporters),

@@ -1,12 +1,13 @@
 """The releases, and what makes two environments the same."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from packaging.version import Version
 
 from bench.environment.recipe import (
     ANY_TORCH,
+    build_key,
     is_release,
     normalise_release,
     recipe_for,
@@ -65,6 +66,17 @@ def test_torch_can_be_left_to_the_resolver():
 def test_a_torch_that_is_no_version_is_refused():
     with pytest.raises(RequestError, match="newest"):
         recipe_for("1.4.1", torch="newest")
+
+
+def test_recorded_packages_make_another_environment_and_no_list_the_same_as_ever():
+    usual = recipe_for("1.4.1")
+    recorded = replace(usual, packages=("executorch==1.4.1",))
+    assert recorded.build_key != usual.build_key
+    assert recorded.build_key != replace(usual, packages=("executorch==1.4.1", "a==1")).build_key
+    # Keys that tables have by now must not change for a field that is empty.
+    content = asdict(usual)
+    del content["note"], content["packages"]
+    assert usual.build_key == build_key(content)
 
 
 def test_naming_the_usual_torch_changes_nothing():

@@ -1,6 +1,7 @@
 """How a release is built: which torch, and what is said about the result."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,16 @@ def test_a_release_is_installed_and_described(tmp_path):
     assert environment.python.exists()
     assert environment.size_bytes > 0
     assert said
+
+
+@pytest.mark.parametrize("findable", [True, False])
+def test_recorded_packages_are_installed_as_they_were_and_nothing_else(tmp_path, findable):
+    lines = ("executorch==1.4.1", "numpy==2.4.6", "torch==2.13.0+cpu")
+    recipe = replace(recipe_for("1.4.1"), packages=lines)
+    installer = FakeInstaller(*([("torch==2.13.0+cpu", False)] if findable else []))
+    environment = build_wheel(recipe, tmp_path, lambda _: None, installer)
+    assert installer.installed == [(lines, False, not findable)]
+    assert environment.build_key == recipe.build_key
 
 
 def test_a_wheel_without_the_package_is_a_failed_build(tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.packages import FOLDER, packages_hash
 from bench.results.__main__ import main
 from bench.results.record import RunFolder
 from tests.results.test_rows import CELL, record
@@ -30,6 +31,23 @@ def test_a_finished_run_is_published(tmp_path: Path, capsys: pytest.CaptureFixtu
     run(tmp_path / "runs", 5)
     assert publish(tmp_path) == 0
     assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run(s)\n"
+
+
+def test_the_lists_of_packages_go_with_the_table(tmp_path: Path) -> None:
+    """Only those that its rows have the hash of, and that others could install."""
+    folder = run(tmp_path / "runs", 4)
+    texts = ("executorch==1.4.1\n", "a==1\n", "a @ file:///home/me/a.whl\n")
+    for number, text in enumerate(texts):
+        folder.write(f"packages-{number}.txt", text)
+    for text in (texts[0], texts[2]):
+        cells = [{**CELL, "key": text}]
+        folder.append(
+            {**record(cells=cells), "job_key": "k4", "packages_hash": packages_hash(text)}
+        )
+    assert publish(tmp_path) == 0
+    (kept,) = (tmp_path / "to" / FOLDER).iterdir()
+    assert kept.name == f"{packages_hash(texts[0])}.txt"
+    assert kept.read_text() == texts[0]
 
 
 @pytest.mark.parametrize("flags", [[], ["--partial"]])

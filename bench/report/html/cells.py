@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from bench.order import ORDER
-from bench.report.html.reproduce import ASKED, command
 from bench.report.table import AXES
 from bench.results.cells import NUMBERS, as_list, reduce_repeats
+from bench.results.reproduce import ASKED, command
 from bench.results.schema import PROVENANCE
 from bench.results.tables import in_order
 

@@ -4,7 +4,7 @@ import pytest
 
 from bench.config import load
 from bench.plan import make_plan
-from bench.report.html.reproduce import command
+from bench.results.reproduce import command
 
 REQUESTS = (
     "precision=fp32,int8 backend=xnnpack iterations=1,20 samples=16000",

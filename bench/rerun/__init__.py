@@ -1,0 +1,1 @@
+"""Measure a recorded row again, in the environment that it was measured in."""
