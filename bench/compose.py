@@ -15,7 +15,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bench import fit
+from bench import executor_runner, fit
 from bench.dimensions import check_dimensions
 from bench.errors import RequestError, choices
 from bench.order import ORDER
@@ -107,10 +107,13 @@ def combinations(
     own = own_model(given, _group_values("model", given, base, conf))
     groups = [group for group in GROUPS if not (own and own.methods and group == "method")]
     axes = {group: _group_values(group, given, base, conf) for group in groups}
-    names = ("model", "precision", "backend", "runner")
+    names = ("model", "precision", "backend")
+    fields = {key: value for key, value in given.items() if not key.startswith("runner.")}
+    runners = _runners(axes["runner"], given, conf)
     combos = [
-        Choice(**_composed_parts(dict(zip(names, combo, strict=True)), given, conf))
+        Choice(**_composed_parts(dict(zip(names, combo, strict=True)), fields, conf), runner=runner)
         for combo in product(*(axes[name] for name in names))
+        for runner in runners.values()
     ]
     if own:
         combos = [replace(c, source=own.path, model=own.fields(c.model)) for c in combos]
@@ -129,15 +132,35 @@ def given_programs(
 ) -> tuple[list[Choice], list[str]]:
     """Return every combination of programs and runners, and the methods of all programs."""
     programs = give(given["pte"], given.get("method"), given.get("inputs"))
-    runners = [
-        _composed_parts({"runner": name}, given, conf)["runner"]
-        for name in _group_values("runner", given, base, conf)
-    ]
+    runners = _runners(_group_values("runner", given, base, conf), given, conf).values()
     combos = [
         Choice({"name": each.label}, {"name": ""}, {"name": each.program.backend}, runner, each)
         for each, runner in product(programs, runners)
     ]
     return combos, list(dict.fromkeys(name for each in programs for name in each.inputs))
+
+
+def _runners(
+    names: Sequence[str], given: Mapping[str, str], conf: Path
+) -> dict[str, dict[str, Any]]:
+    """Compose the runners by name; the user's own binary is looked at.
+
+    A field of one that another one lacks is no mistake where both are asked for.
+    """
+    fields = {name: set(OmegaConf.load(conf / "runner" / f"{name}.yaml")) for name in names}
+    known = set().union(*fields.values())
+    found = {}
+    for name in names:
+        own = {
+            key: value
+            for key, value in given.items()
+            if key.startswith("runner.") and key.partition(".")[2] not in known - fields[name]
+        }
+        found[name] = _composed_parts({"runner": name}, own, conf)["runner"]
+    if executor_runner.NAME in found:
+        runner = found[executor_runner.NAME]
+        runner |= executor_runner.probe(runner["path"]).fields
+    return found
 
 
 def _composed_parts(

@@ -56,7 +56,7 @@ _OWN = (
     "memory_budget",
 )
 _SINGLE = (*_OWN, *_ORIGIN, *_LIMITS, "out", "resume")
-_PATHS = ("out", "repo", "nightly_index", "packages", "script", "gguf")
+_PATHS = ("out", "repo", "nightly_index", "packages", "script", "gguf", "runner.path")
 _SWEPT = ("commit", "exporter", "runtime", "pte", "samples")
 VALUES = (*_SWEPT, "inputs", "iterations", *_SINGLE)
 NULL = "null"

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from bench import machine
+from bench import machine, told
 from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
-from bench.environment.native import NoRunnerError, native_runner
+from bench.environment.native import NoRunnerError
 from bench.errors import BuildError
 from bench.fit import compared_by_default
 from bench.ladder import Needs
@@ -156,15 +156,18 @@ class Measurer:
             except _NoProgramError as error:
                 reason = f"no program to run: {error}"
                 return record | {"status": error.of_the_run, "reason": reason}
+            if job.own_runner:
+                record |= told.of_binary(job.own_runner)
             try:
-                runner = _bare_runner(job, environment)
+                run = told.of_run(job, environment, program)
             except NoRunnerError as error:
                 return record | {"status": "unsupported", "reason": str(error)}
-            told = {**runner, **_fed(job, program)}
-            outcome = self._start(job, environment, program.path, told)
+            outcome = self._start(job, environment, program.path, run)
         record |= _told(outcome, _OUTCOME)
         if outcome.timeline:
             record["timeline"] = [list(point) for point in outcome.timeline]
+        if job.own_runner:  # the leader only watched it
+            record |= {"rusage_peak_bytes": None, "sampled_peak_bytes": _sampled(outcome)}
         return record | {"total_s": outcome.wall_s, "program": program.info if program else None}
 
     def profile(self, job: Job, explain: Mapping[str, Any]) -> Outcome:
@@ -180,8 +183,8 @@ class Measurer:
         Raises:
             BuildError: if the environment, or the program that a run needs, can't be had.
         """
-        if job.cells[0].runner == "native":
-            raise BuildError("memray watches Python's runner, not the native one")
+        if job.cells[0].runner not in ("", "python"):
+            raise BuildError(f"memray watches Python's runner, not {job.cells[0].runner}")
         watched = replace(job, request={**job.request, "explain": explain})
         cap = self.limits.memory_cap
         limits = Limits(_SLOWER * self.limits.timeout_s, cap and _LARGER * cap)
@@ -197,7 +200,7 @@ class Measurer:
         except _NoProgramError as error:
             raise BuildError(f"no program to run: {error}") from error
         environment = self._environment(job.revision, "run")
-        return self._start(watched, environment, program.path, _fed(job, program), limits)
+        return self._start(watched, environment, program.path, told.inputs(job, program), limits)
 
     def _begun(self, job: Job) -> dict[str, Any]:
         return {
@@ -393,21 +396,9 @@ def _told(about: Environment | Outcome, fields: Iterable[str]) -> dict[str, Any]
     return {name: getattr(about, name) for name in fields}
 
 
-def _fed(job: Job, program: Program) -> dict[str, Any]:
-    """Return what a run is told of its inputs, where only the export knew them.
-
-    And whether its outputs must be finite: of a program from elsewhere they may be what they will,
-    as nothing is known of what its inputs mean.
-    """
-    fed = program.info.get("inputs", {}).get(job.request["method"])
-    return {"finite": job.program is None, **({"inputs": fed} if fed else {})}
-
-
-def _bare_runner(job: Job, environment: Environment) -> dict[str, str]:
-    """Return what the worker is told of the bare runner; nothing where Python runs the program."""
-    if job.cells[0].runner != "native":
-        return {}
-    return {"binary": str(native_runner(environment))}
+def _sampled(outcome: Outcome) -> int | None:
+    results = [event for event in outcome.events if event["event"] == "result"]
+    return results[-1].get("sampled_peak_bytes") if results else None
 
 
 def _told_exporter(exporter: Environment) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
 
 from bench.fit import ABOUT, misfit
 from bench.pte import EXPORTER, ProgramFile
 from bench.request import Choice, Request
+from bench.runners import LARGEST_ONLY, cannot_feed, own_runner, run_by, runtime_of
 
 Kind = Literal["export", "run"]
 
@@ -67,6 +68,10 @@ class Job:
     """The program of a run where it is from elsewhere: nothing is exported then."""
     unsupported: str | None = None
     """Why this host or backend can't, where it can't: nothing is started then."""
+    own_runner: Mapping[str, Any] | None = None
+    """The user's binary, where that runs the program: its path and what it can be told."""
+    fed_by: str | None = None
+    """The revision whose environment makes the inputs of a binary, which brings its own runtime."""
 
     @property
     def key(self) -> str:
@@ -77,7 +82,7 @@ class Job:
     def revision(self) -> str:
         """The revision whose environment the process needs."""
         cell = self.cells[0]
-        return cell.exporter if cell.runtime is None else cell.runtime
+        return self.fed_by or (cell.exporter if cell.runtime is None else cell.runtime)
 
     @property
     def exporter(self) -> str | None:
@@ -197,18 +202,19 @@ def _run_jobs(
     content = {
         "task": "run",
         "method": method,
-        "marks": sorted({1, *request.iterations}),  # the first execution is always told apart
-        "load_mode": choice.runner["load_mode"],
+        **run_by(request, choice),
         "samples": samples,
         "tokens": 1,
         "model": export["model"],
         "seed": request.seed,
         "export": export,
     }
+    own, by = own_runner(choice), runtime_of(choice, runtime)
     cells = tuple(
-        _cell(request, choice, method, count, samples, exporter, runtime, content)
+        _cell(request, choice, method, count, samples, exporter, by, content)
         for count in request.iterations
     )
+    cannot = _no_recipe(choice) or _cannot_run(choice, host) or cannot_feed(choice, samples)
     for repeat in range(request.repeats):
         yield Job(
             "run",
@@ -217,7 +223,9 @@ def _run_jobs(
             digest([exporter, request.allocator, export]),
             content,
             _source(choice),
-            unsupported=_no_recipe(choice) or _cannot_run(choice, host),
+            unsupported=cannot,
+            own_runner=own,
+            fed_by=exporter if own else None,
         )
 
 
@@ -230,20 +238,26 @@ def _given_jobs(request: Request, choice: Choice) -> Iterator[Job]:
         content = {
             "task": "run",
             "method": method,
-            "marks": sorted({1, *request.iterations}),
-            "load_mode": choice.runner["load_mode"],
+            **run_by(request, choice),
             "pte_sha256": program.sha256,
             "inputs": inputs,
             "backends": choice.given.backends(method),
             "seed": request.seed,
         }
         cells = tuple(
-            _cell(request, choice, method, count, None, EXPORTER, runtime, content)
+            _cell(
+                request, choice, method, count, None, EXPORTER, runtime_of(choice, runtime), content
+            )
             for count in request.iterations
         )
         cannot = inputs if isinstance(inputs, str) else None
+        own = own_runner(choice)
+        if own and not choice.given.largest(method):
+            cannot = f"{LARGEST_ONLY}: leave out inputs="
+        fed_by = runtime if own else None
         for repeat in range(request.repeats):
-            yield Job("run", cells, repeat, program.sha256, content, None, program, cannot)
+            job = Job("run", cells, repeat, program.sha256, content, None, program, cannot)
+            yield replace(job, own_runner=own, fed_by=fed_by)
 
 
 def _cell(
@@ -259,7 +273,9 @@ def _cell(
     # `marks` is left out: asking for other iteration counts beside it makes no other cell.
     deciding = {key: value for key, value in content.items() if key != "marks"}
     runner = "" if iterations is None else choice.runner["name"]
-    identity = [deciding, iterations, exporter, runtime, request.allocator, runner]
+    # What a binary is called, and where it lies, decides nothing: its hash is in the content.
+    by = None if own_runner(choice) else runtime
+    identity = [deciding, iterations, exporter, by, request.allocator, runner]
     return Cell(
         model=choice.model["name"],
         precision=choice.precision["name"],
@@ -270,7 +286,7 @@ def _cell(
         max_tokens=request.max_tokens if "samples" in choice.model else None,
         seed=request.seed,
         runner=runner,
-        load_mode="" if iterations is None else choice.runner["load_mode"],
+        load_mode="" if iterations is None else choice.runner.get("load_mode", "own"),
         allocator=request.allocator,
         exporter=exporter,
         runtime=runtime,

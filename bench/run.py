@@ -82,4 +82,7 @@ def _summary(job: Job, record: Mapping[str, Any]) -> str:
         return f"{job.label}: {record['status']}: {record['reason']}"
     row = measurement_rows(record)[-1]
     took = f", {format_seconds(record['total_s'])}" if record.get("timed", True) else ""
-    return f"{job.label}: {format_mb(row.get('peak_delta_bytes'))} MB above the baseline{took}"
+    above = row.get("peak_delta_bytes")
+    total = f"{format_mb(row.get('peak_bytes'))} MB in all"
+    peak = total if above is None else f"{format_mb(above)} MB above the baseline"
+    return f"{job.label}: {peak}{took}"

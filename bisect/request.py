@@ -16,6 +16,7 @@ from bench.config import lasting_word, load, without_nulls
 from bench.errors import RequestError, choices
 from bench.launch.kinds import GROUP, KINDS, launcher_of
 from bench.request import Request
+from bench.runners import own_runner
 from bench.script import read_script
 from bench.values import parse_int
 
@@ -112,6 +113,11 @@ def load_bisect(metric: str, words: Sequence[str], conf: Path = CONF) -> BisectR
     parallel = _parallel(own.get("parallel", "1"), chosen)
     if parallel > 1 and not request.launch:
         launcher_of([f"{GROUP}=joblib"])  # which says what is missing
+    if own_runner(request.choices[0]):
+        raise RequestError(
+            "runner: your own binary gives totals, and is the same at every revision: bisect with "
+            "runner=python or native"
+        )
     runtimes = request.runtimes
     if runtimes and chosen.method == "export":
         raise RequestError(f"runtime: {chosen.name} is measured in the export, which runs nothing")
@@ -174,8 +180,9 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         key, equals, value = word.partition("=")
         if key in ("method", "commit", "exporter"):
             raise RequestError(f"{key}: the metric and good=/bad= decide it")
-        if key in ("pte", "inputs"):
-            raise RequestError(f"{key}: of nox -s bench only: a bisection exports its programs")
+        if key in ("pte", "inputs", "packages"):
+            why = "has many environments" if key == "packages" else "exports its programs"
+            raise RequestError(f"{key}: of nox -s bench only: a bisection {why}")
         if key == "resume":
             raise RequestError("resume: goes first and alone: python -m bisect resume=ID")
         if key == "out":

@@ -9,6 +9,7 @@ import pytest
 
 from bench.config import load
 from bench.disk import DiskError
+from bench.errors import BuildError
 from bench.fit import compared_by_default
 from bench.measure import Status
 from bench.measurer import Measurer
@@ -16,6 +17,7 @@ from bench.plan import Job, make_plan
 from bench.programs import ProgramStore
 from bench.request import Limits
 from bench.results.record import RunFolder
+from tests.binaries import make_binary
 from tests.disks import files_of_at_most, small_disk
 from tests.workers import Silent, Workers
 
@@ -357,3 +359,31 @@ def test_a_users_own_model_is_compared_where_that_is_cheap(
 ) -> None:
     request = {"model": {"family": family}, "backend": {"name": backend}}
     assert compared_by_default(request, size) is wanted
+
+
+def test_a_binary_of_the_users_is_told_what_it_is_fed_and_stands_for_its_environment(
+    measurer: Measurer, workers: Workers, tmp_path: Path
+) -> None:
+    path = make_binary(tmp_path / "er")
+    words = [f"pte={SMALL}", "method=encode", "runner=executor_runner", f"runner.path={path}"]
+    workers.behave(
+        "say('told', runner=request['executor_runner']['path'], first=request['first'],\n"
+        "    outputs=request['outputs'], inputs=len(request['inputs']))"
+    )
+    (job,) = make_plan(load(words), "linux-x86_64").jobs
+    record = measurer.measure(job)
+    assert record["status"] == "ok"
+    told = next(event for event in record["events"] if event["event"] == "told")
+    assert told["runner"] == str(path)
+    assert told["outputs"] == [["float32", [1, 8, 30, 30]]]
+    assert (told["first"], told["inputs"]) == ("encode", 1)
+    assert job.own_runner
+    assert (record["rung"], record["build_key"]) == ("own", job.own_runner["sha256"][:12])
+    # The leader only watched: what it took is nobody's measurement.
+    assert record["rusage_peak_bytes"] is record["sampled_peak_bytes"] is None
+    path.write_text("changed")
+    record = measurer.measure(job)
+    assert record["status"] == "unsupported"
+    assert "has changed" in record["reason"]
+    with pytest.raises(BuildError, match="memray watches Python's runner, not executor_runner"):
+        measurer.profile(job, {})

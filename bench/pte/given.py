@@ -39,6 +39,11 @@ class Given:
             "inputs": dict(self.inputs),
         }
 
+    def largest(self, method: str) -> bool:
+        """Tell whether a method is fed the largest sizes that its metadata allows."""
+        found = self.program.method(method)
+        return found is None or specs(found, ()) == self.inputs.get(method)
+
     def backends(self, method: str) -> list[str]:
         """Return the ids of the backends that a method is delegated to."""
         found = self.program.method(method)

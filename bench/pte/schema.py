@@ -36,7 +36,7 @@ _MOST = 10_000_000
 
 @dataclass(frozen=True)
 class Input:
-    """What a method takes at one position: a tensor or, the shape being None, a plain value."""
+    """What a method takes or gives at one position: a tensor or, without shape, a plain value."""
 
     kind: str
     """Of a tensor torch's name of its type; else ``int``, ``float``, ``bool``, ``str``, ``None``.
@@ -64,6 +64,8 @@ class Method:
     kernels: Mapping[str, int] = field(default_factory=dict)
     """Kernel calls outside delegates by operator, such as ``aten.add.out``, most frequent first;
     arithmetic on sizes is left out, as in the counts of our own exports."""
+    outputs: tuple[Input, ...] = ()
+    """What it gives, as of its inputs."""
 
 
 def parse(data: Any) -> tuple[Method, ...]:
@@ -148,6 +150,7 @@ def _method(plan: _Node) -> Method:
         delegates=delegates,
         planned_bytes=sum(plan.numbers(8, number_types.Int64Flags)),
         kernels=dict(sorted((+kernels).items(), key=lambda item: (-item[1], item[0]))),
+        outputs=tuple(_input(values[n]) for n in plan.numbers(4, number_types.Int32Flags)),
     )
 
 

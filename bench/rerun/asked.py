@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import executor_runner
 from bench.compose import group_choices
 from bench.config import load
 from bench.errors import RequestError, choices
@@ -97,6 +98,11 @@ def ask(recorded: Recorded, given: Mapping[str, str], runs: Path) -> Asked:
     if row["device"] or row["source"]:
         where = row["device"] or row["source"]
         raise RequestError(f"{recorded.place} was measured elsewhere ({where}): not by et-peak")
+    if row["runner"] == executor_runner.NAME and "runner.path" not in given:
+        raise RequestError(
+            f"{recorded.place} was run by a binary of yours, {row['runtime']}: "
+            "give runner.path=FILE"
+        )
     packages = _find_packages(row["packages_hash"], recorded.folder, runs)
     words = dict(word.split("=", 1) for word in overrides(row))
     words |= _file_of_yours(recorded, given)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from bench import executor_runner
 from bench.pte import EXPORTER
 
 _FIELD = re.compile(r"\[(\w+)=([^\]]*)\]")
@@ -49,7 +50,11 @@ def _values(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
     values += [("method", row["method"])]
     if row["method"] != "export":  # an export has neither; old rows name a runner
         values.append(("runner", runner))
-        values.append(("runner.load_mode", runner and row.get("load_mode")))
+        if runner == executor_runner.NAME:  # of the binary, too, the row has name and hash
+            values.append(("runner.path", str(runtime).rpartition("@")[0]))
+            runtime = None
+        else:
+            values.append(("runner.load_mode", runner and row.get("load_mode")))
     if own and runtime in (None, "", exporter):
         values.append(("commit", exporter))
     else:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.errors import RequestError
+from tests.binaries import make_binary
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -30,6 +31,7 @@ def test_the_command_line_goes_before_the_defaults() -> None:
     ("words", "message"),
     [
         (["good=v1.2.0"], "bad: give both good= and bad="),
+        (["packages=x"], "packages: of nox -s bench only: a bisection has many environments"),
         (["model=tiny,base"], "measures one cell"),
         (["samples=401,480000"], "measures one cell"),
         (["direction=up"], "direction: 'up' is not one of"),
@@ -115,3 +117,9 @@ def test_times_are_measured_one_by_one() -> None:
     assert load_bisect("export_time", ["hydra/launcher=joblib"]).bench.launch
     with pytest.raises(RequestError, match="hydra/launcher: export_time is a time"):
         load_bisect("export_time", ["hydra/launcher=submitit_slurm"])
+
+
+def test_a_binary_of_the_users_is_the_same_at_every_revision(tmp_path: Path) -> None:
+    words = ["runner=executor_runner", f"runner.path={make_binary(tmp_path / 'er')}"]
+    with pytest.raises(RequestError, match="bisect with runner=python or native"):
+        load_bisect("encode_peak", words)

@@ -19,6 +19,12 @@ def test_a_real_program_says_its_methods() -> None:
     )
 
 
+def test_outputs_are_told_at_their_largest() -> None:
+    encode, look_up = parse(SMALL)
+    assert encode.outputs == (Input("float32", (1, 8, 30, 30)),)
+    assert look_up.outputs[0] == Input("float32", (9, 4), dynamic=True)
+
+
 def test_it_says_what_is_delegated_and_what_is_not() -> None:
     encode, look_up = parse(SMALL)
     assert encode.backends == look_up.backends == ("XnnpackBackend",)

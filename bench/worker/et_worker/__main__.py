@@ -54,6 +54,10 @@ def main(argv: list[str]) -> int:
         # Imported here: each task pulls in what it measures with, and only that.
         if request["task"] == "export":
             from et_worker.export import run_export as task
+        elif request["task"] == "run" and "executor_runner" in request:
+            from et_worker.executor_runner import become_watcher
+
+            become_watcher(request, Path(argv[0]).parent)
         elif request["task"] == "run" and "binary" in request:
             from et_worker.native import become_runner
 

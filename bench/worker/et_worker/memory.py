@@ -65,6 +65,14 @@ def sample() -> Memory:
     return Memory(fields.get("VmRSS", peak), peak, fields.get("VmLck", 0))
 
 
+def high_water_of(pid: int) -> int | None:
+    """Return the highest RSS of another process so far; None where that can't be read."""
+    try:
+        return parse_status(Path(f"/proc/{pid}/status").read_text()).get("VmHWM")
+    except OSError:
+        return None
+
+
 def reset_peak() -> bool:
     """Set the high-water mark to what is taken now; False where that is impossible."""
     if _has_footprint():
