@@ -102,6 +102,12 @@ def rerun(session: nox.Session) -> None:
 
 
 @nox.session
+def bundle(session: nox.Session) -> None:
+    """Write a program with its inputs, as for a phone: `nox -s bundle -- model=small`."""
+    command(session, "bench.bundle")
+
+
+@nox.session
 def ingest(session: nox.Session) -> None:
     """Take rows measured elsewhere: `nox -s ingest -- FILE device="iPhone 16" kind=...`."""
     command(session, "bench.ingest")

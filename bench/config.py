@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import fit
+from bench import executor_runner, fit
 from bench.compose import (
     CONF,
     GROUPS,
@@ -125,6 +125,9 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     for name, known in _CHOICES.items():
         if text[name] not in known:
             raise choices(name, text[name], list(known))
+    own = [combo.runner["name"] for combo in combos if combo.runner["name"] == executor_runner.NAME]
+    if own and text["timeline"] == "on":
+        raise RequestError(f"timeline: not of runner={own[0]}, which is watched by another process")
     iterations = [
         parse_int("iterations", v, 1) for v in parse_list("iterations", text["iterations"])
     ]

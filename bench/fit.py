@@ -23,6 +23,8 @@ ABOUT = ("samples", "methods", "precisions", "usual")
 _FIXED = ("name", "family")
 WORDS = {"runner.load_mode": ("mmap", "mlock", "buffer")}
 """Of the fields whose values are words, which these are."""
+PATH = "runner.path"
+"""The one field whose value is a path: any text may be one."""
 
 # Up to this size of the program, comparing takes seconds beside an export of tens.
 _CHEAP_BYTES = 256_000_000
@@ -123,7 +125,7 @@ def field_value(key: str, old: object, text: str) -> Any:
         return text == "true"
     if isinstance(old, int):
         return parse_int(key, text, min(1, old))  # 0 means "none" where it is the default
-    if text not in WORDS[key]:
+    if key != PATH and text not in WORDS[key]:
         raise choices(key, text, list(WORDS[key]))
     return text
 

@@ -202,6 +202,19 @@ class Measurer:
         environment = self._environment(job.revision, "run")
         return self._start(watched, environment, program.path, told.inputs(job, program), limits)
 
+    def write_inputs(self, job: Job, program: Program, folder: Path) -> Outcome:
+        """Have a worker write the inputs of a run job into a folder.
+
+        Raises:
+            BuildError: if the environment can't be had.
+            DiskError: if a disk is full.
+
+        """
+        environment = self._environment(job.exporter or job.revision, "export")
+        wanted = replace(job, request={**job.request, "task": "inputs"})
+        fed = {**told.inputs(job, program), "folder": str(folder.absolute())}
+        return self._start(wanted, environment, program.path, fed)
+
     def _begun(self, job: Job) -> dict[str, Any]:
         return {
             "job_key": job.key,

@@ -44,6 +44,10 @@ def of_binary(runner: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inputs(job: Job, program: Program) -> dict[str, Any]:
-    """Return what a run is told of its inputs, where only the export knew them."""
+    """Return what a run is told of its inputs, where only the export knew them.
+
+    And whether its outputs must be finite: of a program from elsewhere they may be what they will,
+    as nothing is known of what its inputs mean.
+    """
     found = program.info.get("inputs", {}).get(job.request["method"])
-    return {"inputs": found} if found else {}
+    return {"finite": job.program is None, **({"inputs": found} if found else {})}

@@ -16,7 +16,7 @@ from bench.errors import RequestError
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     *("bench", "bench.environment", "bench.results", "bench.report.readme", "bench.perf"),
-    *("bench.revision", "bench.rerun"),
+    *("bench.revision", "bench.rerun", "bench.bundle"),
     *("bisect", "bisect.calibration"),
 )
 

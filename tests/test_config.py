@@ -50,6 +50,7 @@ FIELDS = [
     for name in group_choices(group)
     for part in [compose_one([f"{group}={name}"])[group]]
     for field in fit.fields(part)
+    if f"{group}.{field}" != fit.PATH  # any text may be a path: it is looked at when composed
 ]
 
 

@@ -135,8 +135,9 @@ def test_beside_other_runners_each_takes_its_own_fields(binary: Path) -> None:
         ("runner=python runner.path=x", "runner: 'path' is not one of load_mode"),
         ("runner=executor_runner", "runner.path: give the path"),
         ("runner=executor_runner runner.load_mode=mmap", "'load_mode' is not one of path"),
+        ("runner=executor_runner runner.path=BINARY timeline=on", "timeline: not of runner=exec"),
     ],
 )
-def test_fields_that_no_runner_has(given: str, message: str) -> None:
+def test_what_does_not_go_with_a_runner(binary: Path, given: str, message: str) -> None:
     with pytest.raises(RequestError, match=message):
-        load(["backend=xnnpack", *given.split()])
+        load(["backend=xnnpack", *given.replace("BINARY", str(binary)).split()])

@@ -4,7 +4,7 @@ nox -s ingest -- phone.csv device="iPhone 16" kind=footprint_delta
 nox -s ingest -- time.log device=Mac kind=rss_total model=small precision=bf16 backend=mlx
 
 device=   where it was measured
-kind=     what the memory is: rss_total, rss_delta, footprint_total, footprint_delta, delegate_total
+kind=     what the memory is: rss_, pss_, footprint_ with total or delta; delegate_total
 name=     of the table [the file's name]; replace=yes to write over one that is there
 source=   address of the figures [the file's name]
 Any text or count of the schema may be given for all rows: model=, method=, iterations=, ...

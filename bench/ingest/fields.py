@@ -56,6 +56,8 @@ STATUSES = ("ok", "failed", "timeout", "over_memory", "unsupported")
 KINDS = {
     "rss_total": "resident set of the process",
     "rss_delta": "its resident set above that before the program was loaded",
+    "pss_total": "proportional set size (Android): of shared pages its share",
+    "pss_delta": "the same above that before the program was loaded",
     "footprint_total": "physical footprint (phys_footprint, macOS and iOS)",
     "footprint_delta": "the footprint above that before the program was loaded",
     "delegate_total": "what the delegate's own allocator counted",

@@ -68,7 +68,7 @@ def read_program(text: str) -> ProgramFile:
     """
     path = Path(text).expanduser().absolute()
     if path.is_dir():
-        raise RequestError(f"pte: {text} is a folder; give a .pte file")
+        raise RequestError(f"pte: {text} is a folder, and no bundle; give a .pte file")
     try:
         with path.open("rb") as file:
             size = path.stat().st_size

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from bench.bundle.manifest import NAME, read_manifest
 from bench.errors import RequestError, choices
 from bench.pte.file import ProgramFile, read_program
 from bench.pte.inputs import Size, parse_sizes, specs
 from bench.values import parse_list
 
+_SPEC = ("name", "dtype", "shape", "fill", "scale", "high", "value")
+"""Of an input in a manifest, what a worker makes it from (et_worker/inputs.py)."""
 EXPORTER = "elsewhere"
 """What the rows of such a program say of its exporter."""
 _DECIDED = (
@@ -71,7 +75,7 @@ def give(pte: str, method: str | None, inputs: str | None) -> tuple[Given, ...]:
     """Read the programs and settle on their methods and inputs.
 
     Args:
-        pte: paths, a comma list.
+        pte: paths of programs, or of the folders of bundles, a comma list.
         method: methods, a comma list; None for all that each file has.
         inputs: sizes that differ from the largest, see :func:`bench.pte.parse_sizes`.
 
@@ -79,8 +83,9 @@ def give(pte: str, method: str | None, inputs: str | None) -> tuple[Given, ...]:
         RequestError: if a file is no program, or no file has a method or an input asked for.
 
     """
-    programs = [read_program(path) for path in parse_list("pte", pte)]
-    programs = list({program.sha256: program for program in programs}.values())
+    found = [_read(path) for path in parse_list("pte", pte)]
+    bundled = {program.sha256: own for program, own in found}
+    programs = list({program.sha256: program for program, _ in found}.values())
     sizes = parse_sizes(inputs) if inputs else ()
     known = list(dict.fromkeys(m.name for program in programs for m in program.methods))
     asked = parse_list("method", method) if method else None
@@ -92,13 +97,29 @@ def give(pte: str, method: str | None, inputs: str | None) -> tuple[Given, ...]:
             raise choices("inputs: method", size.method, asked or known)
     names = _labels(programs)
     return tuple(
-        Given(program, label, _inputs(program, asked, sizes))
+        Given(program, label, _inputs(program, asked, sizes, bundled[program.sha256]))
         for program, label in zip(programs, names, strict=True)
     )
 
 
+def _read(text: str) -> tuple[ProgramFile, Mapping[str, list[dict[str, Any]]]]:
+    """Read a program; of a bundle's folder, with the inputs that it has for each method."""
+    folder = Path(text).expanduser()
+    if not (folder / NAME).is_file():
+        return read_program(text), {}
+    manifest = read_manifest(folder)
+    inputs = {
+        method: [{key: each[key] for key in _SPEC} for each in content["inputs"]]
+        for method, content in manifest["methods"].items()
+    }
+    return read_program(str(folder / manifest["program"]["file"])), inputs
+
+
 def _inputs(
-    program: ProgramFile, asked: Sequence[str] | None, sizes: Sequence[Size]
+    program: ProgramFile,
+    asked: Sequence[str] | None,
+    sizes: Sequence[Size],
+    bundled: Mapping[str, list[dict[str, Any]]],
 ) -> dict[str, list[dict[str, Any]] | str]:
     found: dict[str, list[dict[str, Any]] | str] = {}
     for name in asked or [method.name for method in program.methods]:
@@ -106,6 +127,8 @@ def _inputs(
         if method is None:
             has = ", ".join(method.name for method in program.methods)
             found[name] = f"{program.path.name} has no method {name} (it has {has})"
+        elif name in bundled and name not in {size.method for size in sizes}:
+            found[name] = bundled[name]
         else:
             found[name] = specs(method, sizes)
     return found

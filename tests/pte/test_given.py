@@ -13,7 +13,8 @@ from bench.pte import EXPORTER
 SMALL = Path(__file__).parent / "small.pte"
 RUN_OPTIONS = {
     *("commit", "runtime", "repo", "rung", "base", "nightly_index", "iterations", "repeats"),
-    *("seed", "allocator", "timeout_s", "memory_cap", "out", "resume", "timeline"),
+    *("seed", "allocator", "timeout_s", "memory_cap", "out", "resume", "timeline", "packages"),
+    *("timing", "memory_budget"),
 }
 
 

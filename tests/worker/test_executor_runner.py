@@ -1,10 +1,9 @@
 """What the user's binary is told: by the flags that it has."""
 
-import struct
 from pathlib import Path
 
 import pytest
-from et_worker.executor_runner import command, raw_bytes
+from et_worker.executor_runner import command
 from et_worker.failures import UnsupportedError
 
 FILES = [Path("/w/0.bin"), Path("/w/1.bin")]
@@ -36,13 +35,3 @@ def test_what_cannot_be_fed() -> None:
     with pytest.raises(UnsupportedError, match="no --inputs"):
         command(request(["model_path", "num_executions", "method_name"]), FILES)
     assert len(command(request(["model_path", "num_executions", "method_name"]), [])) == 3
-    with pytest.raises(UnsupportedError, match="can't be fed a str"):
-        raw_bytes("text")
-
-
-def test_plain_values_are_the_bytes_that_the_binary_reads() -> None:
-    """extension/runner_util/inputs.cpp: int64_t, double and bool; nothing where it takes none."""
-    assert raw_bytes(3) == struct.pack("<q", 3)
-    assert raw_bytes(0.5) == struct.pack("<d", 0.5)
-    assert raw_bytes(True) == b"\1"
-    assert raw_bytes(None) == b""

@@ -1,7 +1,10 @@
 """Shapes by request."""
 
+import struct
+
 import pytest
-from et_worker.inputs import InputSpec, input_specs
+from et_worker.failures import UnsupportedError
+from et_worker.inputs import InputSpec, input_specs, raw_bytes
 
 MODEL = {"family": "whisper", "n_audio_ctx": 1500, "n_audio_state": 384, "n_vocab": 51865}
 
@@ -50,3 +53,13 @@ def test_a_program_from_elsewhere_says_its_inputs_itself() -> None:
 def test_an_unknown_fill_is_an_error_and_no_zeros() -> None:
     with pytest.raises(ValueError, match=r"unknown fill 'normal' of x; known: spread, integers"):
         InputSpec("x", "float32", (4,), "normal")
+
+
+def test_plain_values_are_the_bytes_that_the_binary_reads() -> None:
+    """extension/runner_util/inputs.cpp: int64_t, double and bool; nothing where it takes none."""
+    assert raw_bytes(3) == struct.pack("<q", 3)
+    assert raw_bytes(0.5) == struct.pack("<d", 0.5)
+    assert raw_bytes(True) == b"\1"
+    assert raw_bytes(None) == b""
+    with pytest.raises(UnsupportedError, match="a text has no bytes"):
+        raw_bytes("text")

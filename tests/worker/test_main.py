@@ -37,7 +37,7 @@ def test_a_failure_is_an_event_and_its_traceback_is_on_stderr(tmp_path: Path) ->
         "t": error["t"],
         "kind": "exception",
         "type": "ValueError",
-        "reason": "ValueError: unknown task 'train'; known: export, run, check",
+        "reason": "ValueError: unknown task 'train'; known: export, run, inputs, check",
     }
 
 

@@ -64,10 +64,12 @@ def main(argv: list[str]) -> int:
             become_runner(request)
         elif request["task"] == "run":
             from et_worker.run import run_method as task
+        elif request["task"] == "inputs":
+            from et_worker.input_files import write_inputs as task
         elif request["task"] == "check":
             from et_worker.check import run_check as task
         else:
-            raise ValueError(f"unknown task {request['task']!r}; known: export, run, check")
+            raise ValueError(f"unknown task {request['task']!r}; known: export, run, inputs, check")
         task(request, events, phases)
         if watched:
             watched.report()

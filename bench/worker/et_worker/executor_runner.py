@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from et_worker.failures import UnsupportedError
-from et_worker.inputs import input_specs, make_inputs
-
-# int64_t, double and bool, in the memory of any machine that runs this.
-_SCALARS = {int: "<q", float: "<d", bool: "<?"}
+from et_worker.inputs import input_specs, make_inputs, raw_bytes
 
 
 def become_watcher(request: Mapping[str, Any], folder: Path) -> NoReturn:
@@ -74,20 +69,3 @@ def command(request: Mapping[str, Any], inputs: list[Path]) -> list[str]:
     if "print_output" in runner["flags"]:
         words.append("--print_output=none")
     return words
-
-
-def raw_bytes(value: Any) -> bytes:
-    """Return an input as executor_runner reads it from a file: a tensor's memory, or a number.
-
-    Raises:
-        UnsupportedError: a text, which it can't be given.
-
-    """
-    if value is None:
-        return b""
-    if isinstance(value, bool | int | float):
-        return struct.pack(_SCALARS[type(value)], value)
-    if isinstance(value, str):
-        raise UnsupportedError("executor_runner can't be fed a str")
-    tensor = value.contiguous()
-    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())

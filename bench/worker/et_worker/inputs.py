@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from et_worker.failures import UnsupportedError
+
 FILLS = ("spread", "integers", "range", "zeros", "value")
 WHISPER_MIN_SAMPLES = 401  # torch.stft's reflection needs more than half a window; whisper, one
+
+# int64_t, double and bool, in the memory of any machine that runs this.
+_SCALARS = {int: "<q", float: "<d", bool: "<?"}
 
 
 @dataclass(frozen=True)
@@ -103,3 +110,20 @@ def make_inputs(specs: list[InputSpec], seed: int) -> list[Any]:
             flat = torch.zeros(count)
         made.append(flat.to(getattr(torch, spec.dtype)).reshape(spec.shape))
     return made
+
+
+def raw_bytes(value: Any) -> bytes:
+    """Return an input's bytes as executor_runner reads them from a file: row by row, or a number.
+
+    Raises:
+        UnsupportedError: a text, which it can't be given.
+
+    """
+    if value is None:
+        return b""
+    if isinstance(value, bool | int | float):
+        return struct.pack(_SCALARS[type(value)], value)
+    if isinstance(value, str):
+        raise UnsupportedError("a text has no bytes that a runner could be fed")
+    tensor = value.contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
