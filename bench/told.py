@@ -25,6 +25,8 @@ def of_run(job: Job, environment: Environment, program: Program) -> dict[str, An
         other = executor_runner.changed(job.own_runner)
         if other or isinstance(given, str):
             raise NoRunnerError(other or str(given))
+        if job.program:  # which has its inputs in the request: those of a bundle, say
+            given.pop("inputs")
         return {"executor_runner": job.own_runner, **given}
     native = job.cells[0].runner == "native"
     binary = {"binary": str(native_runner(environment))} if native else {}

@@ -1,5 +1,6 @@
 """The user's binary: told by its help, known by its bytes, fed by the program's metadata."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from bench.executor_runner import changed, feeding, probe
 from bench.plan import make_plan
 from bench.pte import read_program
 from tests.binaries import FLAGS, make_binary
+from tests.bundle.bundles import make_folder
 
 SMALL = Path(__file__).parent / "pte" / "small.pte"
 LINUX = "linux-x86_64"
@@ -118,6 +120,19 @@ def test_other_sizes_than_the_largest_are_unsupported(binary: Path) -> None:
         "encode": None,
         "look_up": "executor_runner takes the largest sizes only: leave out inputs=",
     }
+
+
+def test_a_bundle_of_the_largest_sizes_is_fed_its_own_values(binary: Path, tmp_path: Path) -> None:
+    manifest = make_folder(tmp_path / "bundle")
+    image = {"name": "image", "dtype": "float32", "shape": [1, 3, 32, 32], "fill": "spread"}
+    image |= {"scale": 0.1, "high": 0, "value": None, "file": "small.pte"}
+    image["sha256"] = manifest["program"]["sha256"]
+    manifest["methods"] = {"encode": {"inputs": [image]}}
+    (tmp_path / "bundle" / "manifest.json").write_text(json.dumps(manifest))
+    given = [f"pte={tmp_path / 'bundle'}", "method=encode", *words(binary)[1:]]
+    (job,) = make_plan(load(given), LINUX).jobs
+    assert job.unsupported is None
+    assert job.request["inputs"][0]["scale"] == 0.1
 
 
 def test_beside_other_runners_each_takes_its_own_fields(binary: Path) -> None:
