@@ -18,13 +18,14 @@ from omegaconf import DictConfig
 from bench import machine
 from bench.launch.units import Unit
 from bench.measure import Status
-from bench.measurer import Environments, How, Measurer
+from bench.measurer import How, Measurer
 from bench.needs import refuse_too_large
 from bench.plan import Plan
 from bench.programs import ProgramStore
 from bench.progress import Unwatched
 from bench.request import Request
 from bench.results.record import RunFolder
+from bench.workplace import Environments
 
 _LOOK_S = 0.5
 _FILES = ("packages-*.txt", "logs/*.log")
