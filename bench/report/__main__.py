@@ -4,6 +4,7 @@ nox -s report                          the latest run
 nox -s report -- RUN                   a run, a published table (NAME), a file, or a folder of them
 nox -s report -- results/reference/    the published figures of three threads
 nox -s report -- BISECTION             a bisection, by id or folder: the values along the commits
+nox -s report -- RUN commit=X          what of it is of one revision; also exporter=, runtime=
 
 format=   table, markdown, csv, json, pytorch, github-action-benchmark
 html=     where report.html goes [into the run's folder]; html=no for none
@@ -15,6 +16,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -37,7 +39,8 @@ from bench.report.words import Words, split
 from bench.results.schema import PHASES, TIMELINE
 from bench.results.tables import read_csv, read_table
 
-_KEYS = ("format", "html", "runs")
+_REVISIONS = ("commit", "exporter", "runtime")
+_KEYS = (*_REVISIONS, "format", "html", "runs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +65,7 @@ def _main(argv: list[str], console: Console) -> int:
             print(page, file=sys.stderr)
         return Exit.OK
     sources = [s for name in words.names or ("latest",) for s in find(name, runs, results)]
+    sources = [_at(source, words) for source in sources]
     concluded = [attribute(source.table) for source in sources]
     together = across([source.table for source in sources]) if len(sources) > 1 else []
     said = [*(one for part in concluded for one in part), *together]
@@ -85,6 +89,14 @@ def _main(argv: list[str], console: Console) -> int:
     if written is not None:
         print(written, file=sys.stderr)
     return Exit.OK
+
+
+def _at(source: Source, words: Words) -> Source:
+    """Keep the rows of the revisions that were named."""
+    for key in _REVISIONS:
+        if key in words.values:
+            source = replace(source, table=at_revisions(source, key, [words.values[key]])[0])
+    return source
 
 
 def _part(source: Source, conclusions: Sequence[Conclusion], published: list[pd.DataFrame]) -> Part:

@@ -72,14 +72,49 @@ def test_pytorch_records_have_the_fields_of_schema_v3(runs, capsys) -> None:
     assert by_name["FAILURE_REPORT"]["benchmark"]["extra_info"]["job_conclusion"] == "failed"
 
 
-def test_github_action_benchmark_names_are_unique(tmp_path, capsys) -> None:
-    rows = [row(), row(allocator="fixed", cell_key="f"), row(exporter="main", cell_key="m")]
-    (tmp_path / "t.csv").write_text(to_csv(table(*rows, row(repeat=1, peak_delta_bytes=162 * MB))))
-    assert main([str(tmp_path / "t.csv"), "format=github-action-benchmark"]) == 0
-    entries = json.loads(capsys.readouterr().out)
-    assert len({entry["name"] for entry in entries}) == 3
+def charted(capsys, tmp_path, *rows, words=()) -> list:
+    (tmp_path / "t.csv").write_text(to_csv(table(*rows)))
+    assert main([str(tmp_path / "t.csv"), "format=github-action-benchmark", *words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_github_action_benchmark_says_median_and_range(tmp_path, capsys) -> None:
+    rows = [row(), row(repeat=1, peak_delta_bytes=162 * MB), row(allocator="fixed", cell_key="f")]
+    entries = charted(capsys, tmp_path, *rows)
+    assert len({entry["name"] for entry in entries}) == 2
     assert all({"name", "unit", "value"} <= set(entry) for entry in entries)
     assert [(e["value"], e["range"]) for e in entries if "range" in e] == [(161.0, "± 1.000")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{name: other} for name, other in (
+        ("model", "base"), ("precision", "int8"), ("backend", "mlx"), ("method", "decode"),
+        ("iterations", 20), ("samples", 16000), ("max_tokens", 8), ("seed", 7),
+        ("runner", "native"), ("allocator", "fixed"), ("load_mode", "file"), ("device", "Mac"),
+        ("measured_by", "footprint"),
+    )],
+)  # fmt: skip
+def test_a_chart_goes_on_whatever_else_is_measured_and_at_another_revision(
+    tmp_path, capsys, change
+) -> None:
+    before = charted(capsys, tmp_path, row())
+    later = {"exporter": "a" * 40, "runtime": "a" * 40, "build_key": "c", "rung": "overlay"}
+    later |= {"torch": "2.14.0+cpu", "machine": "another"}
+    after = charted(capsys, tmp_path, row(**later), row(**later, **change, cell_key="other"))
+    assert [entry["name"] for entry in before] == [after[0]["name"]]
+    assert after[1]["name"] != after[0]["name"]
+
+
+def test_a_chart_is_of_one_revision(tmp_path, capsys) -> None:
+    rows = [row(), row(exporter="main", runtime="main", cell_key="m", peak_delta_bytes=170 * MB)]
+    (tmp_path / "t.csv").write_text(to_csv(table(*rows)))
+    assert main([str(tmp_path / "t.csv"), "format=github-action-benchmark"]) == 2
+    error = capsys.readouterr().err
+    assert "exporter (v1.4.1, main)" in error and "commit=" in error and error.count("\n") == 1
+    assert [e["value"] for e in charted(capsys, tmp_path, *rows, words=["commit=main"])] == [170.0]
+    assert main([str(tmp_path / "t.csv"), "commit=mian"]) == 2
+    assert "'mian' is not in t" in capsys.readouterr().err
 
 
 def test_two_exporters_on_one_runtime_are_set_side_by_side(tmp_path, capsys) -> None:
