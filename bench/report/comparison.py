@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bench.analysis.cells import text as cell_text
 from bench.analysis.compare import Comparison, Figure, Line, least_bytes
-from bench.report.grid import Grid, markdown, say, terminal
+from bench.report.grid import Grid, inline, markdown, plain, say, terminal
 from bench.values import format_change, format_percent, format_seconds, format_size
 
 _AXES = ("model", "precision", "backend", "method", "iterations", "samples")
@@ -127,10 +127,10 @@ def to_terminal(comparison: Comparison, title: str, console: Console) -> None:
 
 def summary(comparison: Comparison, title: str) -> str:
     """Build the whole comparison as Markdown, for an issue or a pull request."""
-    parts = [f"### {title}: {verdict_counts(comparison)}", caption(comparison)]
+    parts = [f"### {inline(title)}: {verdict_counts(comparison)}", plain(caption(comparison))]
     if comparison.lines:
         parts.append(markdown(grid(comparison)))
-    parts.append("\n".join(f"- {remark}" for remark in remarks(comparison)))
+    parts.append("\n".join(f"- {plain(remark)}" for remark in remarks(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

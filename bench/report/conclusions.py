@@ -21,7 +21,7 @@ def markdown(conclusions: Sequence[Conclusion], heading: str = "###") -> str:
         lines = [f"{heading} {title}", ""]
         for one in group:
             lines.append(f"- {plain(one.text)}")
-            if one.command:
+            if one.command and one.command.isprintable():  # a line end would close the fence
                 lines += ["", "  ```console", f"  $ {one.command}", "  ```", ""]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -18,7 +20,20 @@ _STYLES = {
     **dict.fromkeys(("failed", "regressed", "over_memory"), "red"),
     **dict.fromkeys(("noisy", "incomparable", "timeout", "untestable"), "yellow"),
 }
-_PLAIN = str.maketrans({"&": "&amp;", "<": "&lt;", "|": "\\|", "\n": " ", "`": "'"})
+# What GitHub's Markdown gives a meaning, and what is written for it.
+# A mention or a reference is made of the rendered text, where only a comment parts it. Source:
+# the GitHub Flavored Markdown Spec, and what GitHub links on top of it.
+_ALWAYS = str.maketrans(
+    {
+        **{"&": "&amp;", "<": "&lt;", "`": "'", "\n": " ", "\r": " "},
+        **{mark: f"\\{mark}" for mark in "\\|*~"},
+    }
+)
+_MARKUP = re.compile(r"[&<`\n\r\\|*~\[\]_@#]|GH-")
+_LINKS = re.compile(r"\](?=[(\[:])|\[(?=\^|[ xX]\])")
+_OUTSIDE_A_WORD = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_REFERENCE = re.compile(r"(@|#|GH-)(?=\w)")
+_BLOCK = re.compile(r"([0-9]+(?=[.)](?:\s|$))|(?=[>#]|[-+](?:[-\s]|$)))")
 
 
 @dataclass(frozen=True)
@@ -49,13 +64,36 @@ class Grid:
 def markdown(grid: Grid) -> str:
     """Build the table as GitHub Markdown; what a cell says is never markup."""
     rule = ["---:" if name in grid.right else "---" for name in grid.header]
-    rows = [grid.header, rule, *(tuple(map(plain, row)) for row in grid.rows)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return markdown_lines([grid.header, *grid.rows], rule)
+
+
+def markdown_lines(rows: Sequence[Sequence[str]], rule: Sequence[str]) -> str:
+    """Build a table of Markdown: a header and the rows, all as plain text, and the rule."""
+    head, *lines = (
+        # One look at a whole row: most have nothing to be escaped, and a matrix has many rows.
+        "| " + " | ".join(map(inline, row) if _MARKUP.search("\0".join(row)) else row) + " |"
+        for row in rows
+    )
+    return "\n".join([head, "| " + " | ".join(rule) + " |", *lines])
 
 
 def plain(text: str) -> str:
-    """Take the markup out of a text for one cell of Markdown: bars, tags, line ends."""
-    return text.translate(_PLAIN)
+    """Write a text so that GitHub's Markdown shows it as it is, as a line of its own."""
+    text = text.strip()
+    begun = _BLOCK.match(text)
+    return f"{begun[0]}\\{inline(text[begun.end() :])}" if begun else inline(text)
+
+
+def inline(text: str) -> str:
+    """Write a text so that GitHub's Markdown shows it as it is, in a line or a cell of a table.
+
+    Only what would be markup is escaped, so that the source can be read too. Line ends are
+    spaces, and a backquote is a quote.
+    """
+    if not _MARKUP.search(text):
+        return text
+    text = _LINKS.sub(r"\\\g<0>", text.translate(_ALWAYS))
+    return _REFERENCE.sub(r"\1<!-- -->", _OUTSIDE_A_WORD.sub(r"\\_", text))
 
 
 def to_csv(grid: Grid) -> str:

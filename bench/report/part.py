@@ -41,9 +41,9 @@ class Part:
 
 def as_markdown(part: Part) -> str:
     """Build Markdown, for an issue or a pull request."""
-    found = [f"## {part.title}"]
+    found = [f"## {grids.inline(part.title)}"]
     if part.table is not None:
-        found += [markdown(part.table), caption(part.table)]
+        found += [markdown(part.table), grids.plain(caption(part.table))]
     found.append("\n".join(f"- {grids.plain(note)}" for note in part.notes))
     if part.change is not None:
         found.append(changes.summary(part.change[1], part.change[0]).rstrip())

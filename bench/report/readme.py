@@ -21,6 +21,7 @@ from rich.console import Console
 from bench.command import Parser, run_command
 from bench.errors import Exit, RequestError
 from bench.place import ours
+from bench.report.grid import plain
 from bench.report.table import caption, markdown, summarise
 from bench.results.record import write_whole
 from bench.results.tables import read_csv
@@ -39,7 +40,9 @@ def cut(text: str, root: Path) -> str:
     def block(match: re.Match[str]) -> str:
         path, *filters = match["spec"].split()
         summary = summarise(select(read_csv(root / path), filters))
-        return f"{match[1]}{markdown(summary)}\n\n{caption(summary)}; from [{path}]({path}).\n"
+        return (
+            f"{match[1]}{markdown(summary)}\n\n{plain(caption(summary))}; from [{path}]({path}).\n"
+        )
 
     return _BLOCK.sub(block, text)
 

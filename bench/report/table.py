@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.pte import EXPORTER
-from bench.report.grid import plain
+from bench.report.grid import markdown_lines
 from bench.results.cells import as_list, reduce_repeats
 from bench.results.tables import in_order
 from bench.values import format_mb, format_seconds
@@ -151,8 +151,7 @@ def markdown(summary: Summary) -> str:
     """Build the table as GitHub Markdown, numbers to the right."""
     texts = {*AXES, *_ELSEWHERE, "method", "status"}
     rule = ["---" if name in texts else "---:" for name in summary.header]
-    rows = [summary.header, rule, *(tuple(map(plain, line)) for line in summary.lines)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return markdown_lines([summary.header, *summary.lines], rule)
 
 
 def _texts(cells: pd.DataFrame, column: str) -> list[str]:

@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from bench.report.__main__ import main
+from bench.report.compare import main as compare
 from bench.results.tables import to_csv
 from tests.rows import MB, row, table
 
@@ -135,3 +137,23 @@ def test_phases_that_are_no_table_are_refused_in_one_line(runs, capsys, content)
     next(runs.iterdir()).joinpath("phases.csv").write_bytes(content)
     assert main([f"runs={runs}"]) == 2
     assert "not a table of its kind" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_nothing_of_a_table_is_markup_wherever_it_is_said(tmp_path, capsys) -> None:
+    hostile = "![a](http://b) @user *b* <i>\n# c"
+    rows = [
+        row(
+            model=hostile, device=hostile, notes=hostile, exporter=name, runtime=name, cell_key=name
+        )
+        for name in (hostile, "main")
+    ]
+    failed = row(model=hostile, status="failed", reason=hostile, device=hostile, cell_key="f")
+    path = tmp_path / "@user *b* [a](http).csv"
+    path.write_text(to_csv(table(*rows)))
+    (tmp_path / "bad.csv").write_text(to_csv(table(failed)))
+    assert main([str(path), str(tmp_path / "bad.csv"), "format=markdown"]) == 0
+    assert compare([str(path), f"commit={hostile},main", "format=markdown"]) == 0
+    assert compare([str(path), str(tmp_path / "bad.csv"), "format=markdown"]) == 0
+    out = re.sub("```console\n.*\n  ```", "", capsys.readouterr().out)  # code is no markup
+    assert "user" in out and "http" in out
+    assert not [bad for bad in ("a](http", "@user", " *b*", "<i>", "\r", "\n# c") if bad in out]

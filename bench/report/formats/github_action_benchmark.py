@@ -22,7 +22,7 @@ _ASKED = (
     *("iterations", "samples", "max_tokens", "seed", "runner", "allocator", "load_mode"),
     *("device", "measured_by"),
 )
-_MADE = ("exporter", "runtime", "rung", "torch", "machine", "build_key", "cell_key")
+_MADE = ("exporter", "runtime", "rung", "torch", "machine", "threads", "build_key", "cell_key")
 
 
 def to_json(table: pd.DataFrame, _conclusions: Sequence[Conclusion]) -> str:
