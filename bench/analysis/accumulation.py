@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.analysis.conclusion import Conclusion
+from bench.analysis.design import command
 from bench.analysis.noise import LEAST_BYTES
 from bench.analysis.observations import LEVEL, Observation
 from bench.statistics import t_quantile
@@ -135,12 +136,9 @@ def _unclear(unclear: Sequence[Slope], of: int) -> Conclusion:
         f"{_rate(worst.slope)} per execution, 95% interval {_rate(worst.low)} to "
         f"{_rate(worst.high)}{why}"
     )
-    command = (
-        f"nox -s bench -- model={first.model} precision={first.precision} "
-        f"backend={first.backend} method={first.method} iterations=1,5,20,100 repeats=3"
-    )
     evidence = tuple(mark.key for slope in unclear for mark in slope.marks)
-    return Conclusion("open", "iterations", text, evidence, command)
+    longer = command([first], {}, "iterations=1,5,20,100", "repeats=3")
+    return Conclusion("open", "iterations", text, evidence, longer)
 
 
 def _rate(slope: float) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 
 import pandas as pd
 
 from bench.analysis.conclusion import Conclusion
-from bench.analysis.observations import Observation, rank, varies_alone
+from bench.analysis.observations import WHERE, Observation, rank, varies_alone
 from bench.order import ORDER
+from bench.pte import EXPORTER
 
 # What to add where an axis has one level only; commits and backends: the nearest that tells.
 _ALSO = {
@@ -18,6 +21,13 @@ _ALSO = {
     "method": ("export", "encode", "decode"),
     "commit": ("v1.4.1", "v1.5.1"),
 }
+
+
+_FIELD = re.compile(r"\[(\w+)=([^\]]*)\]")
+_ONCE = ("allocator", "max_tokens", "seed")  # one command takes one value of these
+# Of conditions that are words, those that need no more to be asked for; an app or a binary of the
+# user's does.
+_OURS = {"runner": ("python", "native"), "allocator": ("default", "fixed")}
 
 
 def design(found: Sequence[Observation], table: pd.DataFrame) -> list[Conclusion]:
@@ -45,32 +55,53 @@ def design(found: Sequence[Observation], table: pd.DataFrame) -> list[Conclusion
         runs = [one for one in found if one.method in ("encode", "decode")]
         if runs:
             text = "accumulation: no method was executed more than once in a process"
-            line = command(runs, {}, iterations="1,5,20")
+            line = command(runs, {}, "iterations=1,5,20")
             said.append(Conclusion("open", "iterations", text, (), line))
     return said + _unmeasured(table)
 
 
-def command(
-    found: Sequence[Observation], levels: dict[str, list[str]], iterations: str | None = None
-) -> str | None:
+def command(found: Sequence[Observation], levels: dict[str, list[str]], *more: str) -> str | None:
     """Return the command that measures these cells with other levels of some axes.
 
-    None where something of them is not ours to measure, such as a model from elsewhere.
+    None where something of them is not ours to measure, such as a model from elsewhere, or is of
+    several kinds that one command can't ask for. The words are quoted for a shell.
+
+    Args:
+        found: the cells.
+        levels: by axis, what to measure in the place of what they have.
+        more: further words, such as ``iterations=1,5,20``.
+
     """
     words = []
+    fields = {tuple(_FIELD.findall(one.model)) for one in found}
     for axis in ("model", "precision", "backend", "method"):
         here = [level for level in _levels(found, axis) if level != "pipeline"]
-        values = levels.get(axis) or here
-        if any(value not in ORDER for value in values):
+        values = list(dict.fromkeys(v.partition("[")[0] for v in levels.get(axis) or here))
+        if any(value not in ORDER for value in values) or (axis == "model" and len(fields) > 1):
             return None
         if values:
             words.append(f"{axis}={','.join(values)}")
+        if axis == "model":
+            words += [f"model.{field}={value}" for field, value in next(iter(fields), ())]
     commits = levels.get("commit") or _levels(found, "commit")
     if commits:
         words.append(f"commit={','.join(commits)}")
-    if iterations:
-        words.append(f"iterations={iterations}")
-    return f"nox -s bench -- {' '.join(words)}"
+    else:
+        sides = {axis: _levels(found, axis) for axis in ("exporter", "runtime")}
+        if EXPORTER in sides["exporter"]:
+            return None
+        words += [f"{axis}={','.join(names)}" for axis, names in sides.items() if names]
+    for name in ("runner", "samples", *_ONCE):
+        # An export's samples are the model's own upper bound, and no runner executes it.
+        cells = found if name in _ONCE else [one for one in found if one.method != "export"]
+        values = list(dict.fromkeys(one.where[WHERE.index(name)] for one in cells))
+        values = [v for v in values if v and v in _OURS.get(name, (v,))]
+        if name in _ONCE and len(values) > 1:
+            return None
+        if values:
+            words.append(f"{name}={','.join(values)}")
+    said = shlex.join(["nox", "-s", "bench", "--", *words, *more])
+    return said if said.isprintable() else None
 
 
 def _levels(found: Sequence[Observation], axis: str) -> list[str]:

@@ -164,7 +164,8 @@ def _said(one: Observation) -> str:
     return f"{one.shown} ({one.kind}, {one.counter})"
 
 
-def _measure(low: Observation, high: Observation) -> str:
+def _measure(low: Observation, high: Observation) -> str | None:
     """Return the command that takes the missing figure in, once somebody has measured it."""
     kind = f"kind={high.counter}_{high.kind}"
-    return shlex.join(["nox", "-s", "ingest", "--", "FILE", f"device={low.place}", kind])
+    said = shlex.join(["nox", "-s", "ingest", "--", "FILE", f"device={low.place}", kind])
+    return said if said.isprintable() else None

@@ -1,5 +1,6 @@
 """The published figures, analysed like any other: what must be said, and when it must go."""
 
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -123,10 +124,10 @@ def test_every_command_is_one_that_runs() -> None:
     for name in ("issue-22513", "issue-22016", "pr-21795"):
         for one in attribute(reference(name)):
             if one.command and one.command.startswith("nox -s bench -- "):
-                load(one.command.removeprefix("nox -s bench -- ").split())
+                load(shlex.split(one.command)[4:])
     source = find(str(REFERENCE.parent / "whisper-v1.4.1.csv"), REFERENCE, REFERENCE)[0]
     for one in attribute(source.table):
-        assert one.command is None or load(one.command.partition("-- ")[2].split())
+        assert one.command is None or load(shlex.split(one.command)[4:])
 
 
 def test_evidence_is_keys_of_the_table() -> None:
