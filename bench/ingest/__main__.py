@@ -51,9 +51,13 @@ def _main(argv: list[str], _console: Console) -> int:
     target = _target(path, words)
     common = {key: _common(key, text) for key, text in words.values.items() if key not in _OWN}
     common = {"device": None, "source": path.name} | common
-    rows = _counted(read(path), words.values.get("kind"))
+    found = read(path)
+    unit = "row" if path.suffix == ".json" else "line"
     try:
-        table = in_order(frame(build(rows, common), COLUMNS)).dropna(axis="columns", how="all")
+        rows = _counted(found, words.values.get("kind"))
+        table = in_order(frame(build(rows, common, unit), COLUMNS)).dropna(
+            axis="columns", how="all"
+        )
     except RequestError as error:
         raise RequestError(f"{path}: {error}") from None
     write_whole(target, to_csv(table))
@@ -88,8 +92,10 @@ def _counted(rows: list[Row], kind: str | None) -> list[Row]:
         if any(value is not None for value in both.values()):
             counter, _, scale = (kind or "").partition("_")
             if scale != "total" or both.get(counter) is None:
-                there = ", ".join(f"{name}_total" for name, value in both.items() if value)
-                raise RequestError(f"kind: the log has {there}")
+                there = " or ".join(
+                    f"kind={name}_total" for name, value in both.items() if value is not None
+                )
+                raise RequestError(f"give {there}: that is what the log has")
             values["peak"] = both[counter]
         taken.append((line, values))
     return taken

@@ -92,7 +92,9 @@ def _header(titles: list[str]) -> list[Field]:
 
 def _json(path: Path) -> Iterator[Row]:
     try:
-        content = json.loads("".join(_lines(path)), parse_constant=_no_constant)
+        content = json.loads(
+            "".join(_lines(path)), parse_constant=_no_constant, object_pairs_hook=_Object
+        )
     except ValueError as error:
         raise RequestError(f"no JSON: {error}") from None
     except RecursionError:
@@ -101,15 +103,22 @@ def _json(path: Path) -> Iterator[Row]:
         raise RequestError("a list of objects is wanted, one per row")
     for number, item in enumerate(content, 1):
         try:
-            if not isinstance(item, dict):
+            if not isinstance(item, _Object):
                 raise RequestError("not an object")
-            if any(isinstance(value, dict | list | bool) for value in item.values()):
+            if any(isinstance(value, _Object | list | bool) for _, value in item.pairs):
                 raise RequestError("values are texts and numbers")
-            fields = _header(list(item))
-            texts = ["" if value is None else str(value) for value in item.values()]
+            fields = _header([name for name, _ in item.pairs])
+            texts = ["" if value is None else str(value) for _, value in item.pairs]
             yield number, _values(dict(zip(fields, texts, strict=True)))
         except RequestError as error:
             raise RequestError(f"row {number}: {error}") from None
+
+
+class _Object:
+    """A JSON object with all its pairs, of which a dict would keep the last of one name."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        self.pairs = pairs
 
 
 def _no_constant(name: str) -> Any:
@@ -120,28 +129,41 @@ def _values(cells: Mapping[Field, str]) -> dict[str, Any]:
     return {field.name: value_of(field, text) for field, text in cells.items()}
 
 
-_PATTERNS: Mapping[str, tuple[str, float]] = {
-    "rss": (r"^\s*(\d+)\s+maximum resident set size", 1),
-    "rss_kb": (r"Maximum resident set size \(kbytes\): (\d+)", 1024),
-    "footprint": (r"^\s*(\d+)\s+peak memory footprint", 1),
-    "total": (r"^\s*([\d.]+)\s+real\b", 1),
-    "executions": (r"Model executed successfully (\d+) time\(s\) in [\d.]+ ms", 1),
-    "execution_ms": (r"Model executed successfully \d+ time\(s\) in ([\d.]+) ms", 1e-3),
+_PATTERNS: Mapping[str, tuple[str, Field]] = {
+    "rss": (r"^\s*([0-9.]+)\s+maximum resident set size", Field("peak", "size", 1)),
+    "rss_kb": (
+        r"Maximum resident set size \(kbytes\): ([0-9.]+)",
+        Field("peak", "size", 1024),
+    ),
+    "footprint": (r"^\s*([0-9.]+)\s+peak memory footprint", Field("peak", "size", 1)),
+    "total": (r"^\s*([0-9.]+)\s+real\b", Field("total", "time", 1)),
+    "executions": (
+        r"Model executed successfully ([0-9.]+) time\(s\) in [0-9.]+ ms",
+        Field("iterations", "count"),
+    ),
+    "execution_ms": (
+        r"Model executed successfully [0-9.]+ time\(s\) in ([0-9.]+) ms",
+        Field("exec_median", "time", 1e-3),
+    ),
 }
 
 
 def _log(path: Path) -> dict[str, Any]:
     """Read what `/usr/bin/time` and `executor_runner` say; both may be in one file."""
     text = "".join(_lines(path))
-    found: dict[str, float] = {}
-    for name, (pattern, scale) in _PATTERNS.items():
-        values = re.findall(pattern, text, re.MULTILINE)
+    found: dict[str, Any] = {}
+    for name, (pattern, field) in _PATTERNS.items():
+        values = list(re.finditer(pattern, text, re.MULTILINE))
         if len(values) > 1:
             raise RequestError(
                 f"{name.removesuffix('_kb')} is there {len(values)} times; one process per log"
             )
         if values:
-            found[name] = float(values[0]) * scale
+            try:
+                found[name] = value_of(field, values[0][1])
+            except RequestError as error:
+                line = text.count("\n", 0, values[0].start(1)) + 1
+                raise RequestError(f"line {line}: {error}") from None
     if not found:
         raise RequestError(
             "nothing of executor_runner or /usr/bin/time in it (.csv, .json: tables)"
@@ -150,12 +172,12 @@ def _log(path: Path) -> dict[str, Any]:
     rss = found.get("rss", found.get("rss_kb"))
     values_of: dict[str, Any] = {
         "method": method[1] if method else None,
-        "rss": None if rss is None else round(rss),
-        "footprint": round(found["footprint"]) if "footprint" in found else None,
+        "rss": rss,
+        "footprint": found.get("footprint"),
         "total": found.get("total"),
     }
     if "executions" in found:
-        values_of["iterations"] = int(found["executions"])
+        values_of["iterations"] = found["executions"]
         # The log has the sum; a mean stands in for the median.
         values_of["exec_median"] = found["execution_ms"] / max(found["executions"], 1)
     return values_of

@@ -21,17 +21,18 @@ _KEY = tuple(dict.fromkeys((*KEY, "repeat")))
 
 
 def build(
-    rows: Iterable[tuple[int, Mapping[str, Any]]], common: Mapping[str, Any]
+    rows: Iterable[tuple[int, Mapping[str, Any]]], common: Mapping[str, Any], unit: str = "line"
 ) -> list[dict[str, Any]]:
     """Turn values into rows of :data:`bench.analysis.cells.COLUMNS`.
 
     Args:
-        rows: line number and values by field, as :func:`bench.ingest.fields.value_of` gives them.
+        rows: number and values by field, as :func:`bench.ingest.fields.value_of` gives them.
         common: values of every row that has none of its own, such as the device and the ``kind``
             (one of :data:`bench.ingest.fields.KINDS`) of its memory.
+        unit: what the numbers count: ``line``, or the ``row`` of a JSON list.
 
     Raises:
-        RequestError: naming the line of a row that lacks something or repeats another.
+        RequestError: naming the line or row of a row that lacks something or repeats another.
 
     """
     found: list[dict[str, Any]] = []
@@ -40,11 +41,11 @@ def build(
         try:
             row = _row({**common, **{k: v for k, v in values.items() if v is not None}})
         except RequestError as error:
-            raise RequestError(f"line {line}: {error}") from None
+            raise RequestError(f"{unit} {line}: {error}") from None
         key = tuple(row.get(name) for name in _KEY)
         if key in lines:
             raise RequestError(
-                f"line {line}: the same measurement as line {lines[key]}; number repeated ones "
+                f"{unit} {line}: the same measurement as {unit} {lines[key]}; number repeated ones "
                 "in a column repeat"
             )
         lines[key] = line
@@ -58,7 +59,7 @@ def _row(values: Mapping[str, Any]) -> dict[str, Any]:
     for name in _REQUIRED:
         if values.get(name) is None:
             raise RequestError(f"{name} is missing")
-    if values.get("device") is None and values.get("machine") is None:
+    if values.get("device") is None:  # what makes a row one from elsewhere
         raise RequestError('device is missing: where was it measured? (device="iPhone 16")')
     status = values.get("status") or "ok"
     if status == "ok" and all(values.get(name) is None for name in _FIGURES):
@@ -92,7 +93,11 @@ def _memory(values: Mapping[str, Any]) -> dict[str, Any]:
         raise RequestError("a delta without its total: say kind=..._delta")
     if base is not None and base > peak:
         raise RequestError("the baseline is above the peak")
-    if delta is None and base is not None:
+    if base is not None:
+        if delta is not None and delta != peak - base:
+            raise RequestError(
+                f"peak, delta and baseline contradict each other: {peak} - {base} is not {delta}"
+            )
         delta = peak - base
     if delta is not None and delta > peak:
         raise RequestError("the delta is above the total")

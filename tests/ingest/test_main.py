@@ -106,11 +106,15 @@ def test_what_is_wrong_is_refused_with_its_line_and_nothing_taken(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("[{}]", "line 1: model is missing"),
+        ("[{}]", "row 1: model is missing"),
         ('[{"model": "small", "method": "encode", "peak_mb": NaN}]', "NaN is no number"),
         ("{}", "a list of objects"),
         ("[" * 100_00, "no JSON"),
         ('[{"model": ["a"]}]', "row 1: values are texts and numbers"),
+        ('[{"model": {"a": 1}}]', "row 1: values are texts and numbers"),
+        ('[{"peak_mb": 1, "peak_mb": 2}]', "row 1: column 'peak' is there twice"),
+        ('[{"peak_mb": ' + "9" * 5000 + "}]", "no JSON"),
+        ('[{"peak_mb": ' + "9" * 400 + "}]", "row 1: peak: "),
     ],
 )
 def test_json_that_is_no_table(tmp_path, capsys, content, said) -> None:
@@ -130,10 +134,52 @@ def test_what_the_memory_is_must_be_said(tmp_path, capsys) -> None:
     for words, said in (
         (["device=Mac"], "kind= is missing"),
         (["kind=rss_total"], "device is missing"),
+        (["kind=rss_total", "machine=Mac"], "device is missing"),
         (["device=Mac", "kind=vms"], "kind: 'vms' is not one of"),
     ):
         assert take(tmp_path, GOOD, *words) == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["1.2.3", "9" * 400, "9" * 24, "1" + "0" * 18, "...", "²"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{} real",
+        "{} maximum resident set size",
+        "Maximum resident set size (kbytes): {}",
+        "{} peak memory footprint",
+        "Model executed successfully {} time(s) in 5.0 ms",
+        "Model executed successfully 1 time(s) in {} ms",
+    ],
+)
+def test_any_number_of_a_log_is_checked_as_one_of_a_table_is(
+    tmp_path, capsys, line, number
+) -> None:
+    words = ("device=Mac", "kind=rss_total", "model=small", "method=encode")
+    log = f"a\n{line.format(number)}\n"
+    assert take(tmp_path, log, *words, name="run.log") == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'run.log'}: " in error and error.count("\n") == 1
+    assert ("line 2: " in error) != (number == "²")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_kind_of_a_log_is_offered_as_it_is_to_be_typed(tmp_path, capsys) -> None:
+    words = ("device=Mac", "model=small")
+    assert take(tmp_path, TIME_L, *words, name="run.log") == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'run.log'}: give kind=rss_total or kind=footprint_total" in error
+
+
+def test_a_total_a_delta_and_a_baseline_must_agree(tmp_path, capsys) -> None:
+    head, words = "model,method,peak_mb,delta_mb,baseline_mb", ("device=Mac", "kind=rss_total")
+    assert take(tmp_path, f"{head}\nsmall,encode,100,50,10\n", *words) == 2
+    assert "line 2: peak, delta and baseline contradict each other" in capsys.readouterr().err
+    assert take(tmp_path, f"{head}\nsmall,encode,100,90,10\n", *words) == 0
+    found = taken(tmp_path).iloc[0]
+    assert (found["peak_bytes"], found["peak_delta_bytes"]) == (100_000_000, 90_000_000)
+    assert found["baseline_bytes"] == 10_000_000
 
 
 def test_a_table_is_not_written_over(tmp_path, capsys) -> None:
