@@ -62,8 +62,7 @@ def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFra
             na_values=[""],
             usecols=kinds.__contains__,
         )
-        if not isinstance(table.index, pd.RangeIndex):
-            raise ValueError("a row has more values than there are columns")
+        _check_width(table)
         missing = [name for name in _KEYS if name not in table.columns or table[name].isna().any()]
         if missing:
             raise ValueError(f"no {', '.join(missing)} in every row")
@@ -72,15 +71,13 @@ def read_csv(path: Path, columns: Sequence[Column] = MEASUREMENTS) -> pd.DataFra
             for c in columns
             if c.type == "string" and c.name in table.columns
         }
-        for name in table.columns[table.dtypes == "float64"]:
-            if np.isinf(table[name]).any():
-                raise ValueError(f"{name} is not finite in every row")
+        _check_finite(table)
         return (
             table.assign(**texts)
             .reindex(columns=list(kinds))
             .astype({c.name: c.type for c in columns})
         )
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, OverflowError) as error:
         raise RequestError(f"{path}: not a table of measurements ({error})") from None
 
 
@@ -95,9 +92,24 @@ def read_table(path: Path, columns: Sequence[Column]) -> pd.DataFrame | None:
         return None
     try:
         text = pd.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
-        return frame(text.to_dict("records"), columns)  # type: ignore[arg-type]  # names of columns
-    except (OSError, ValueError, TypeError) as error:
+        _check_width(text)
+        rows: Any = text.to_dict("records")
+        table = frame(rows, columns)
+        _check_finite(table)
+        return table
+    except (OSError, ValueError, TypeError, OverflowError) as error:
         raise RequestError(f"{path}: not a table of its kind ({error})") from None
+
+
+def _check_width(table: pd.DataFrame) -> None:
+    if not isinstance(table.index, pd.RangeIndex):  # what pandas makes of values too many
+        raise ValueError("a row has more values than there are columns")
+
+
+def _check_finite(table: pd.DataFrame) -> None:
+    for name in table.columns[table.dtypes == "float64"]:
+        if np.isinf(table[name]).any():
+            raise ValueError(f"{name} is not finite in every row")
 
 
 def _texts(column: pd.Series[Any]) -> pd.Series[Any]:

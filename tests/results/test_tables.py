@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from bench.errors import RequestError
-from bench.results.schema import MEASUREMENTS
-from bench.results.tables import frame, publish, read_csv, to_csv
+from bench.results.schema import MEASUREMENTS, PHASES
+from bench.results.tables import frame, publish, read_csv, read_table, to_csv
 from tests import rows
 
 
@@ -113,3 +113,23 @@ def test_publish_takes_a_cell_from_the_last_run_that_has_it(tmp_path: Path) -> N
 def test_publish_keeps_other_machines_and_environments(tmp_path: Path) -> None:
     tables = [frame([row(machine=m, build_key=b)]) for m, b in (("a", "1"), ("b", "1"), ("a", "2"))]
     assert len(publish(tables, tmp_path / "t.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe\x00",
+        b"",
+        b'phase,seconds\n"load,1\n',
+        b"phase,seconds\nload,1,2,3\n",
+        b"phase,seconds\nload,soon\n",
+        b"phase,seconds\nload,inf\n",
+        b"phase,rss_bytes\nload,1.5\n",
+        b"phase,rss_bytes\nload," + b"9" * 400 + b"\n",
+    ],
+)
+def test_a_broken_table_of_phases_is_refused_with_its_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "phases.csv"
+    path.write_bytes(content)
+    with pytest.raises(RequestError, match=r"phases\.csv: not a table of its kind"):
+        read_table(path, PHASES)
