@@ -1,7 +1,7 @@
 """The search: noise, posterior, probes, decision. Simulated calibration: bisect/calibration.py."""
 
 import math
-from bisect.noise import endpoint_check, noise_of, welch_interval
+from bisect.noise import endpoint_check, noise_of, one_run_hides_it, welch_interval
 from bisect.posterior import credible_set, posterior
 from bisect.search import (
     Observation,
@@ -440,6 +440,17 @@ def test_endpoint_check_knows_its_directions(good: list[float], bad: list[float]
         assert {up.verdict, down.verdict} == {"differs", "opposite"}
         assert (up.verdict == "differs") == (either.difference > 0)
     assert endpoint_check(bad, good).difference == -either.difference
+
+
+def test_a_second_look_at_the_ends_raises_no_more_false_alarms_than_promised() -> None:
+    alarms, looks = 0, 600
+    for seed in range(looks):
+        random = np.random.default_rng(seed)
+        sides = [random.normal(size=3).tolist() for _ in range(2)]
+        if one_run_hides_it(*sides):
+            sides = [[*side, *random.normal(size=3).tolist()] for side in sides]
+        alarms += endpoint_check(*sides).verdict != "no_difference"
+    assert alarms / looks <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / looks)
 
 
 def test_endpoint_check_respects_the_floor() -> None:
