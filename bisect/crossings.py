@@ -21,12 +21,14 @@ class Crossed:
         runtimes: those that share one torch, oldest first: they could be crossed.
         moved: the side that moves the metric as was asked; None where neither was shown to, or
             nothing was crossed.
+        held: the newest runtime on which both ends ran: the one to hold still.
         notes: sentences for the verdict.
         records: the measurements by exporter and runtime, so that none is taken again.
     """
 
     runtimes: tuple[str, ...]
     moved: Side | None
+    held: str
     notes: tuple[str, ...]
     records: Mapping[tuple[str, str], Sequence[dict[str, Any]]] = field(default_factory=dict)
 
@@ -45,22 +47,31 @@ def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
         )
     old, new = fit[0], fit[-1]
     if old == new:
-        return Crossed(fit, None, tuple(notes))
+        return Crossed(fit, None, new, tuple(notes))
     exporters = {"old": releases_[0], "new": releases_[-1]}
     ends: dict[Crossing, tuple[str, str]] = {
         (e, r): (exporters[e], old if r == "old" else new)
         for e in ("old", "new")
         for r in ("old", "new")
     }
-    values, records = _measure(rig, bench, ends)
-    if isinstance(values, str):
-        return Crossed(fit, None, (*notes, values), records)
+    values, why_not, records = _measure(rig, bench, ends)
+    if why_not:
+        ran = [
+            runtime
+            for word, runtime in (("old", old), ("new", new))
+            if all(values[crossing] for crossing in ends if crossing[1] == word)
+        ]
+        return Crossed(fit, None, (ran or [new])[-1], (*notes, *why_not), records)
     found = effects(values)
-    words = {"exporter": tuple(exporters.values()), "runtime": (old, new)}
+    words: dict[Side, tuple[str, ...]] = {
+        "exporter": tuple(exporters.values()),
+        "runtime": (old, new),
+    }
     notes += [effect_words(effect, words[effect.side], rig.metric) for effect in found]
+    notes += interaction_words(found, words, rig.metric, rig.request.settings.floor)
     settings = rig.request.settings
     moved = side_to_search(found, settings.floor, settings.direction)
-    return Crossed(fit, moved, tuple(notes), records)
+    return Crossed(fit, moved, new, tuple(notes), records)
 
 
 def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
@@ -72,12 +83,31 @@ def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
     )
 
 
+def interaction_words(
+    found: Sequence[Effect],
+    ends: Mapping[Side, Sequence[str]],
+    metric: Metric,
+    floor: float,
+) -> list[str]:
+    """Say where one side's effect depends on the other; nothing where it does not."""
+    exporter = next(effect for effect in found if effect.side == "exporter")
+    on_old, on_new = exporter.each
+    if not exporter.interacts or abs(on_new - on_old) < floor:
+        return []
+    (old, new), change = ends["runtime"], metric.change
+    return [
+        f"The two act together: the exporter's change is {change(on_old)} on the runtime of {old} "
+        f"and {change(on_new)} on that of {new}; the figures above are means of both."
+    ]
+
+
 def _measure(
     rig: Rig, bench: Request, ends: dict[Crossing, tuple[str, str]]
-) -> tuple[dict[Crossing, list[float]] | str, dict[tuple[str, str], list[dict[str, Any]]]]:
-    """Return the repeats of each crossing, or a sentence where one can't be measured; and records.
+) -> tuple[dict[Crossing, list[float]], list[str], dict[tuple[str, str], list[dict[str, Any]]]]:
+    """Return the repeats of each crossing, why some can't be run, and the records of all.
 
-    By exporter and runtime.
+    Each is tried once, so that it is known which can be run; where one can't, that is all. The
+    values of one that can't are empty. Records are by exporter and runtime.
     """
     by_name = {
         f"{exporter} on {runtime}": (exporter, runtime) for exporter, runtime in ends.values()
@@ -88,6 +118,7 @@ def _measure(
     prober = rig.prober("crossings", names, bench, lambda n: by_name[n], listener, asked)
     runs = max(2, rig.request.settings.repeats)
     values: dict[Crossing, list[float]] = {key: [] for key in ends}
+    why_not: list[str] = []
     with listener:
         listener.stage("exporter or runtime: old and new of both")
         for run in range(runs):
@@ -96,7 +127,12 @@ def _measure(
                 (value,) = prober.measure([number])
                 listener.measured(number, value)
                 if value is None:
+                    values[key] = []
                     why = failure(prober.records[number][-1])
-                    return f"Not crossed: {names[number]}: {why}", {}
-                values[key].append(value)
-    return values, {by_name[name]: prober.records[number] for number, name in enumerate(names)}
+                    why_not.append(f"Not crossed: {names[number]}: {why}")
+                else:
+                    values[key].append(value)
+            if why_not:
+                break
+    records = {by_name[name]: prober.records[number] for number, name in enumerate(names)}
+    return values, why_not, records

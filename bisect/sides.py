@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect.noise import Direction, agrees, welch_interval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,16 @@ class Effect:
 
     Attributes:
         size: mean over both settings of the other side, in the metric's unit.
-        interval: 95% interval of the difference (Welch), the widest of the two settings.
+        interval: its 95% interval, of both settings' intervals (Welch) as independent errors.
+        each: the difference with the other side old, and with it new.
+        interacts: whether these two disagree beyond the noise: then the mean is that of neither.
     """
 
     side: Side
     size: float
     interval: tuple[float, float]
+    each: tuple[float, float]
+    interacts: bool
 
     def moved(self, floor: float) -> bool:
         """Say whether it is a change: beyond the noise, and not below the floor."""
@@ -45,9 +50,10 @@ def effects(values: Mapping[Crossing, Sequence[float]]) -> tuple[Effect, Effect]
 
 def _effect(side: Side, pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Effect:
     gaps = [welch_interval(before, after) for before, after in pairs]
-    size = sum(gap.difference for gap in gaps) / len(gaps)
-    reach = max(gap.high - gap.difference for gap in gaps)
-    return Effect(side, size, (size - reach, size + reach))
+    old, new = (gap.difference for gap in gaps)
+    size = (old + new) / 2
+    both = math.hypot(*(gap.high - gap.difference for gap in gaps))
+    return Effect(side, size, (size - both / 2, size + both / 2), (old, new), abs(new - old) > both)
 
 
 def side_to_search(found: tuple[Effect, Effect], floor: float, direction: Direction) -> Side | None:

@@ -44,7 +44,9 @@ def test_the_side_that_moved_it_more(
 
 def test_the_words_say_from_what_to_what(tmp_path: Path) -> None:
     words = effect_words(
-        Effect("exporter", 30e6, (29.9e6, 30.1e6)), RELEASES, metric_of("encode_peak")
+        Effect("exporter", 30e6, (29.9e6, 30.1e6), (30e6, 30e6), interacts=False),
+        RELEASES,
+        metric_of("encode_peak"),
     )
     assert words == (
         "Crossed: from v1.4.1 to v1.5.1 the exporter changes encode_peak by +30.0 MB "
@@ -58,14 +60,46 @@ def test_runtimes_of_another_torch_are_left_out_and_named(tmp_path: Path) -> Non
     assert found.notes[0].startswith("Runtimes of v1.0.1, v1.3.1 were not crossed: they need ")
 
 
-def test_one_crossing_that_cannot_run_ends_them_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("broken", "held"),
+    [
+        (["v1.5.1 on v1.4.1"], "v1.5.1"),
+        (["v1.4.1 on v1.5.1"], "v1.4.1"),
+        (["v1.5.1 on v1.5.1"], "v1.4.1"),
+        (["v1.4.1 on v1.4.1", "v1.4.1 on v1.5.1"], "v1.5.1"),
+    ],
+)
+def test_where_crossings_cannot_run_the_newest_runtime_that_ran_both_ends_is_held(
+    tmp_path: Path, broken: list[str], held: str
+) -> None:
     records = crossings(30, 0)
     for one in records:
-        if one["revision"] == "v1.5.1 on v1.4.1":
+        if one["revision"] in broken:
             one |= {"status": "failed", "reason": "error 0x20", "events": []}
     found = crossed(tmp_path, records)
-    assert found.moved is None
-    assert found.notes == ("Not crossed: v1.5.1 on v1.4.1: failed: error 0x20",)
+    assert (found.moved, found.held) == (None, held)
+    assert found.notes == tuple(f"Not crossed: {name}: failed: error 0x20" for name in broken)
+    # What was measured is kept, and asked of each crossing once only.
+    assert {pair: len(runs) for pair, runs in found.records.items()} == {
+        (e, r): 1 for e in RELEASES for r in RELEASES
+    }
+
+
+def test_sides_that_act_against_each_other_are_not_said_to_do_nothing(tmp_path: Path) -> None:
+    records = [
+        one
+        for name, peak in {
+            "v1.4.1 on v1.4.1": 100,
+            "v1.4.1 on v1.5.1": 130,
+            "v1.5.1 on v1.4.1": 130,
+            "v1.5.1 on v1.5.1": 100,
+        }.items()
+        for one in measured("crossings", name, peak)
+    ]
+    assert crossed(tmp_path, records).notes[-1] == (
+        "The two act together: the exporter's change is +30.0 MB on the runtime of v1.4.1 and "
+        "-30.0 MB on that of v1.5.1; the figures above are means of both."
+    )
 
 
 def test_releases_of_no_other_torch_fit() -> None:
@@ -75,7 +109,15 @@ def test_releases_of_no_other_torch_fit() -> None:
 
 def test_crossings_are_measured_in_turn(tmp_path: Path) -> None:
     rig = session(tmp_path, [], crossings(30, 0)).rig
+    order: list[int] = []
+    make = rig.prober
+
+    def listening(*args: Any, **more: Any) -> Any:
+        prober = make(*args, **more)
+        measure = prober.measure
+        prober.measure = lambda indices: (order.extend(indices), measure(indices))[1]  # type: ignore[method-assign]
+        return prober
+
+    rig.prober = listening  # type: ignore[method-assign]
     cross(rig, RELEASES, rig.request.bench)
-    (prober,) = rig.probers
-    assert {len(records) for records in prober.records.values()} == {3}
-    assert measured("crossings", "v1.4.1 on v1.4.1", 100)[0]["stage"] == prober.stage
+    assert order == [0, 1, 2, 3] * 3

@@ -1,4 +1,5 @@
-from bisect.noise import Direction
+import random
+from bisect.noise import Direction, welch_interval
 from bisect.sides import Crossing, effects, side_to_search
 
 import pytest
@@ -53,3 +54,26 @@ def test_a_change_below_the_floor_is_none() -> None:
 def test_an_interaction_is_shared_between_the_sides() -> None:
     exporter, runtime = effects(values(0, 0, both=20))
     assert exporter.size == runtime.size == pytest.approx(10)
+
+
+@pytest.mark.parametrize("old", [-30.0, 0.0, 30.0])
+@pytest.mark.parametrize("new", [-30.0, 0.0, 30.0])
+def test_effects_that_depend_on_the_other_side_are_said_to(old: float, new: float) -> None:
+    exporter, _ = effects(values(old, 10, both=new - old))
+    assert exporter.each == pytest.approx((old, new))
+    assert exporter.interacts == (old != new)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_settings_are_known_better_than_one(seed: int) -> None:
+    dice = random.Random(seed)
+    noisy = {key: [dice.gauss(v[1], 1) for _ in range(3)] for key, v in values(9, 0).items()}
+    exporter, runtime = effects(noisy)
+    for effect, pairs in (
+        (exporter, [("old", r, "new", r) for r in ("old", "new")]),
+        (runtime, [(e, "old", e, "new") for e in ("old", "new")]),
+    ):
+        gaps = [welch_interval(noisy[a, b], noisy[c, d]) for a, b, c, d in pairs]  # type: ignore[index]
+        reach = effect.interval[1] - effect.size
+        assert reach < max(gap.high - gap.difference for gap in gaps)
+        assert reach >= min(gap.high - gap.difference for gap in gaps) / 2
