@@ -7,7 +7,7 @@ from bisect.noise import Direction, Endpoint
 from bisect.problem import State
 from bisect.search import Verdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 Status = Literal[
@@ -130,6 +130,18 @@ class Finding:
     """Searches by an exact number of the program that changed along with the metric."""
     rounds: int = 0
     """How often those runs were waited for: one at a time, or several side by side."""
+
+    whole: float | None = None
+    """The difference that shares are of, where it is not the endpoints': of the releases, where
+    the range is the commits between two of them."""
+
+    def of_whole(self, whole: float) -> Finding:
+        """Return the finding with shares of another difference."""
+        named, suspects = (
+            tuple(replace(culprit, share=culprit.step / whole) for culprit in those)
+            for those in (self.culprits, self.suspects)
+        )
+        return replace(self, culprits=named, suspects=suspects, whole=whole)
 
     @property
     def share_explained(self) -> float:

@@ -11,6 +11,7 @@ import time
 from bisect.conclusion import Conclusion
 from bisect.crossings import Crossed, cross
 from bisect.explain import explain
+from bisect.finding import Culprit
 from bisect.middle import look_between
 from bisect.ranges import SearchRange, between_releases, commit_range, release_range
 from bisect.request import BisectRequest
@@ -119,7 +120,7 @@ class BisectSession:
                 self._moved = crossed.moved
                 if crossed.moved == "runtime":
                     return self._runtimes(crossed, found.names[-1])
-                held = crossed.runtimes[-1]
+                held = crossed.held
                 seen = {e: records for (e, r), records in crossed.records.items() if r == held}
                 stage = replace(stage, held=held, seen=seen)
         searched = search(self.rig, stage)
@@ -129,14 +130,16 @@ class BisectSession:
             self._notes.append(note)
         if not searched.finding.culprits:
             return searched
-        index, names = searched.finding.culprits[0].index, searched.stage.range.names
-        return self._between(searched, names[index - 1], names[index])
+        return self._between(searched, searched.finding.culprits[0])
 
-    def _between(self, searched: Searched, before: str, after: str) -> Searched:
+    def _between(self, searched: Searched, culprit: Culprit) -> Searched:
         """Go on to the commits between two releases; return what says more.
 
-        Over the same base, and with the same runtime, as the releases.
+        Over the same base, and with the same runtime, as the releases. Shares stay those of the
+        difference between the releases, and what else changed between them is not forgotten.
         """
+        names = searched.stage.range.names
+        before, after = names[culprit.parent], names[culprit.after]
         self.rig.say(f"between {before} and {after}; now the commits")
         try:
             repository = self._revisions.repository()
@@ -153,9 +156,41 @@ class BisectSession:
         )
         deeper = search(self.rig, stage)
         if deeper.finding.culprits:
-            return deeper
+            self._notes += self._not_followed(searched, culprit)
+            endpoint = searched.finding.endpoint
+            if endpoint is None or not endpoint.difference:
+                return deeper
+            return replace(deeper, finding=deeper.finding.of_whole(endpoint.difference))
         self._notes = [*earlier, _no_commit(deeper, before, after)]
         return searched
+
+    def _not_followed(self, searched: Searched, followed: Culprit) -> list[str]:
+        """Say of what the shares are, what other releases changed, and how to follow that."""
+        names, metric, endpoint = (
+            searched.stage.range.names,
+            self.rig.metric,
+            searched.finding.endpoint,
+        )
+        others = [c for c in searched.finding.culprits if c is not followed]
+        if endpoint is None or len(names) == 1 + followed.after - followed.parent:
+            return []
+        said = [
+            f"The whole difference is that between {names[0]} and {names[-1]}: "
+            f"{metric.change(endpoint.difference)}."
+        ]
+        held, words = searched.stage.held, self._request.words
+        words = tuple(w for w in words if w.partition("=")[0] not in ("good", "bad"))
+        if held and not any(word.startswith("runtime=") for word in words):
+            words += (f"runtime={held}",)
+        for other in others:
+            before, after = names[other.parent], names[other.after]
+            command = " ".join([metric.name, f"good={before}", f"bad={after}", *words])
+            said.append(
+                f"Between {before} and {after} it changed too, by {metric.change(other.step)} "
+                f"({other.share:.0%} of the whole difference); these commits were not searched: "
+                f"python -m bisect {command}"
+            )
+        return said
 
     def _runtimes(self, crossed: Crossed, exporter: str) -> Searched:
         """Search the runtimes of one torch, on programs of one exporter: the newest."""

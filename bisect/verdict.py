@@ -70,14 +70,19 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
     """Build verdict.json. Sizes are in the metric's unit: bytes, seconds or a count.
 
     Keys: status (found, narrowed, unconfirmed, no_difference, opposite, undecided, unmeasurable),
-    culprit (the first of culprits, or null), culprits, suspects (named by the search, not borne out
-    by the confirmation), companions (exact numbers of the program that were searched first, and
-    where they step), confidence, credible_set, step_bytes, step_interval, share_explained, side
-    (that was varied), moved (the side that moved it, where that was found out), held (the other
-    side), candidates_total, candidates_relevant, probes (revisions measured), measurements (besides
-    the endpoint check's), rounds (in which they were taken), wall_s, worker_s, cell, good, bad,
-    metric, command, values (what was measured of each revision, with its index in the range, good
-    being 0). A culprit's `memory` is described at :meth:`bisect.explanation.Explanation.as_json`.
+    headline (the result in one line), metric, unit, culprit (the first of culprits, or null),
+    culprits, suspects (named by the search, not borne out by the confirmation), companions (exact
+    numbers of the program that were searched first, and where they step), confidence,
+    credible_set, step_bytes, step_interval, difference (between the endpoints, bad minus good),
+    difference_interval (95%), sigma (noise of one run), share_explained, whole_difference (what
+    shares are of: between the releases, where these were searched before), side (that was varied),
+    moved (the side that moved it, where that was found out), held (the other side),
+    candidates_total, candidates_relevant, relevance_undone (whether the confirmation contradicted
+    it), probes (revisions that gave a value), measurements (besides the endpoint check's), rounds
+    (in which they were taken), wall_s, worker_s, cell, good, bad, command, values (what was
+    measured of each revision, with its index in the range, good being 0). Where it is undecided,
+    confidence and credible_set are of the likeliest candidates. A culprit's `memory` is described
+    at :meth:`bisect.explanation.Explanation.as_json`.
     """
     culprits = [_culprit_json(culprit, context) for culprit in finding.culprits]
     first = culprits[0] if culprits else None
@@ -97,6 +102,7 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "difference_interval": list(finding.endpoint.interval) if finding.endpoint else None,
         "sigma": finding.endpoint.sigma if finding.endpoint else None,
         "share_explained": finding.share_explained if culprits else None,
+        "whole_difference": _whole(finding),
         "side": context.varied,
         "moved": context.moved,
         "held": context.held or None,
@@ -114,6 +120,13 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "command": context.command,
         "values": _values_json(context),
     }
+
+
+def _whole(finding: Finding) -> float | None:
+    """Return the difference that shares are of."""
+    if finding.whole is not None or finding.endpoint is None:
+        return finding.whole
+    return finding.endpoint.difference
 
 
 def _values_json(context: Context) -> list[dict[str, Any]]:

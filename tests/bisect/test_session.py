@@ -7,7 +7,7 @@ from bisect.prober import NotRecordedError
 from bisect.replay import replay
 from bisect.request import load_bisect
 from bisect.session import BisectSession, resolve_ends
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +172,62 @@ def test_from_the_releases_into_the_commits_between_two(tmp_path: Path, history:
     assert (verdict["side"], verdict["held"]) == ("exporter", "v1.4.1")
     stages = [prober.stage for prober in found.rig.probers]
     assert stages == ["releases", "commits"]
+
+
+def test_what_other_releases_changed_is_not_forgotten_among_the_commits(
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = {"v1.2.0": 124, "v1.3.1": 124, "v1.4.1": 154, "v1.5.1": 154}
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    found = session(tmp_path, words, exported({**ALL, **levels}) + commits(history, 5), [])
+    assert found.run() == 1
+    verdict, text = found.verdict, capsys.readouterr().out
+    assert verdict["culprit"]["sha"] == history.shas[5]
+    assert verdict["whole_difference"] == pytest.approx(54 * MB, rel=0.01)
+    assert verdict["share_explained"] == pytest.approx(30 / 54, abs=0.01)
+    assert "56% of the whole difference is explained" in text
+    assert "The whole difference is that between v1.0.1 and v1.5.1: +54.0 MB." in text
+    assert (
+        "Between v1.1.0 and v1.2.0 it changed too, by +24.0 MB (44% of the whole difference); "
+        "these commits were not searched: python -m bisect encode_peak good=v1.1.0 bad=v1.2.0 "
+        f"runtime=v1.4.1 repo={history.path}"
+    ) in text
+
+
+def unmeasurable(names: Sequence[str], stage: str = "releases") -> list[dict[str, Any]]:
+    """Make records of revisions that can't be measured."""
+    return [
+        one | {"status": "failed", "reason": "ImportError: boom", "events": []}
+        for name in names
+        for one in measured(stage, name, 100)
+    ]
+
+
+def test_releases_that_cannot_be_measured_are_searched_across(
+    tmp_path: Path, history: Clone
+) -> None:
+    history.git("tag", "v1.2.0", "v1.3.1")  # branched off where 1.3.1 did
+    history.git("tag", "--delete", "v1.3.1")
+    levels = {name: peak for name, peak in ALL.items() if name != "v1.3.1"}
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    records = exported(levels) + unmeasurable(["v1.3.1"]) + commits(history, 5)
+    found = session(tmp_path, words, records, [])
+    assert found.run() == 1
+    assert found.verdict["culprit"]["sha"] == history.shas[5]
+    assert [prober.stage for prober in found.rig.probers] == ["releases", "commits"]
+
+
+def test_a_runtime_that_could_not_be_crossed_is_not_held(tmp_path: Path) -> None:
+    records = crossings(30, 0)
+    for one in records:
+        if one["revision"] == "v1.4.1 on v1.5.1":
+            one |= {"status": "failed", "reason": "x", "events": []}
+    releases = exported({"v1.4.1": 100, "v1.5.1": 130})
+    found = session(tmp_path, [], records + releases)
+    assert found.run() == 1
+    assert found.verdict["held"] == "v1.4.1"
+    # What the crossings measured of it is not measured again.
+    assert found.rig.probers[-1].records[0][0]["stage"] == "releases"
 
 
 def test_the_commits_are_laid_over_the_base_of_the_releases(tmp_path: Path, history: Clone) -> None:
