@@ -8,7 +8,7 @@ from bisect.explanation import Explanation
 from bisect.rig import Rig
 from bisect.sides import Side
 from bisect.stages import Searched
-from bisect.verdict import Context, as_json, as_markdown
+from bisect.verdict import Context, as_json, as_markdown, headline
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +41,11 @@ class Conclusion:
     def content(self) -> dict[str, Any]:
         """The content of verdict.json."""
         return as_json(self.searched.finding, self._context)
+
+    @property
+    def headline(self) -> str:
+        """The result in one line."""
+        return headline(self.searched.finding, self._context)
 
     @property
     def text(self) -> str:
@@ -94,6 +99,7 @@ class Conclusion:
             environment=f"{machine.label()}; torch {record.get('torch', '?')}; "
             f"{_rungs(record)}; allocator {searched.stage.bench.allocator}",
             confidence=request.settings.confidence,
+            floor=request.settings.floor,
             notes=(*self.notes, *native),
             explained=self.explained,
         )

@@ -41,13 +41,15 @@ class Verdict:
     undecided  none of these (yet): go on, or say so when the budget is spent
 
     `step`, `step_interval` (95%) and `share` are those of `culprit`, the most
-    probable candidate, whatever the status; `steps` are all changes of level seen.
+    probable candidate, whatever the status; `held` is the probability of the credible set
+    together.
     """
 
     status: Status
     culprit: int
     confidence: float
     credible_set: tuple[int, ...]
+    held: float
     step: float
     step_interval: tuple[float, float]
     share: float
@@ -60,11 +62,13 @@ def verdict(state: State) -> Verdict:
     belief = posterior(state)
     culprit = belief.top
     step, interval = step_of(state, culprit)
+    members = credible_set(belief, state.problem.confidence)
     return Verdict(
         status=status_of(state, belief),
         culprit=culprit,
         confidence=float(belief.probabilities[culprit]),
-        credible_set=credible_set(belief, state.problem.confidence),
+        credible_set=members,
+        held=float(belief.probabilities[list(members)].sum()),
         step=step,
         step_interval=interval,
         share=step / state.difference if state.difference else 0.0,

@@ -53,6 +53,8 @@ class Bisection:
         self._trials: list[Trial] = []
         self._undone = False
         """Whether narrowing by relevance was contradicted."""
+        self._out = False
+        """Whether the budget is spent."""
 
     def run(self) -> Finding:
         """Search to the end, whatever it is."""
@@ -82,16 +84,22 @@ class Bisection:
             elif culprit:
                 suspects.append(culprit)
             first_status = first_status or status
+        last = self._problem.last
+        withdrawn = first_status == "no_difference"
+        if withdrawn:
+            endpoint = self._compare(self._runs.values[0], self._runs.values[last])
         return Finding(
             first_status or "undecided",
             endpoint,
             tuple(sorted(culprits, key=lambda c: -abs(c.share))),
-            self._runs.state(self._problem, 0, self._problem.last),
+            self._runs.state(self._problem, 0, last),
             self._runs.spent,
             self._undone,
             tuple(suspects),
             tuple(self._trials),
             self._runs.rounds,
+            withdrawn,
+            self._out,
         )
 
     def _search(self, low: int, high: int, endpoint: Endpoint) -> tuple[Culprit | None, Status]:
@@ -139,6 +147,7 @@ class Bisection:
         """Return what the runs so far say, borne out or not."""
         state = self._runs.state(self._problem, low, high).looking_at(around)
         found = verdict(state)
+        self._out = True
         if found.status not in ("found", "narrowed"):
             return None, "undecided"
         named = confirmation.culprit(state, found)

@@ -130,10 +130,20 @@ class Finding:
     """Searches by an exact number of the program that changed along with the metric."""
     rounds: int = 0
     """How often those runs were waited for: one at a time, or several side by side."""
-
+    withdrawn: bool = False
+    """Whether the endpoints differed at first, and more runs did not bear that out."""
+    out_of_budget: bool = False
+    """Whether the search ended since no measurement was left."""
     whole: float | None = None
     """The difference that shares are of, where it is not the endpoints': of the releases, where
     the range is the commits between two of them."""
+
+    @property
+    def whole_difference(self) -> float | None:
+        """The difference that shares are of; None where there is none."""
+        if self.whole is not None or self.endpoint is None:
+            return self.whole
+        return self.endpoint.difference
 
     def of_whole(self, whole: float) -> Finding:
         """Return the finding with shares of another difference."""

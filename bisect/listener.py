@@ -6,6 +6,7 @@ import time
 from bisect.metrics import METRICS, Metric
 from bisect.problem import State
 from collections.abc import Sequence
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
@@ -14,6 +15,16 @@ from bench.values import format_seconds
 
 _SHOWN = 3
 """Candidates named beside the range."""
+
+
+class Source(Protocol):
+    """Where values come from."""
+
+    def recorded(self, index: int) -> bool:
+        """Say whether a revision's next value is read back, not measured."""
+
+    def failure(self, index: int) -> str:
+        """Say how a revision's last measurement failed."""
 
 
 class ConsoleListener:
@@ -32,6 +43,8 @@ class ConsoleListener:
         self._began = time.monotonic()
         self._runs = 0
         self._label = ""
+        self.source: Source | None = None
+        """Knows what was recorded before, and why a measurement failed."""
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -54,6 +67,8 @@ class ConsoleListener:
 
     def probing(self, index: int, run: int, runs: int) -> None:
         """Tell what is about to be measured."""
+        if self.source is not None and self.source.recorded(index):
+            return  # read back, not measured: neither shown nor timed
         self._runs += 1
         again = f", run {run} of {runs}" if runs > 1 else ""
         self._label = f"  measuring {self._names[index]} ({index} of {len(self._names) - 1}{again})"
@@ -63,7 +78,9 @@ class ConsoleListener:
 
     def measured(self, index: int, value: float | None) -> None:
         """Tell what a measurement gave."""
-        shown = "can't be measured" if value is None else self._metric.show(value)
+        why = self.source.failure(index) if self.source else ""
+        failed = "can't be measured" + (f": {why}" if why else "")
+        shown = failed if value is None else self._metric.show(value)
         self.say(f"  {self._names[index]}: {shown}")
 
     def looked(self, index: int, name: str, value: float | None) -> None:
@@ -85,12 +102,14 @@ class ConsoleListener:
             if mass >= 0.99:
                 break
         first, last = min(kept), max(kept)
-        likely = ", ".join(f"{self._names[i]} {probabilities[i]:.0%}" for i in order[:_SHOWN])
+        known = [i for i in order[:_SHOWN] if probabilities[i] > 0]  # the good end is no candidate
+        likely = ", ".join(f"{self._names[i]} {probabilities[i]:.0%}" for i in known)
         elapsed = time.monotonic() - self._began
         each = elapsed / max(self._runs, 1)
         steps = max(len(kept), 1).bit_length() + 4
         left = f"about {format_seconds(each * steps)} left" if self._runs else ""
-        span = f"{len(kept)} candidates in {self._names[first]}..{self._names[last]}"
+        plural = "s" * (len(kept) != 1)
+        span = f"{len(kept)} candidate{plural} in {self._names[first]}..{self._names[last]}"
         self.say(f"  {span}; {likely}; {left}")
 
     def phase(self, name: str) -> None:

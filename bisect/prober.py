@@ -108,6 +108,15 @@ class RealProber:
             self.records[index].append(record)
         return [self._metric.value(record) for record in records]
 
+    def recorded(self, index: int) -> bool:
+        """Say whether a revision's next value is there from an earlier start."""
+        return bool(self._left[self._names[index], self._metric.method])
+
+    def failure(self, index: int) -> str:
+        """Say how a revision's last measurement failed; empty where there is none."""
+        last = self.records[index][-1] if self.records[index] else None
+        return f"{last['status']}: {last['reason']}" if last else ""
+
     def companion(self, low: int, high: int, difference: float) -> Companion | None:
         """Return an exact number of the program that changes between two measured revisions."""
         if not self._companions:

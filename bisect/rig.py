@@ -117,6 +117,7 @@ class Rig:
             fleet=self._fleet(bench, listener, ends or (names[0], names[-1])),
         )
         self.probers.append(prober)
+        listener.source = prober
         return prober
 
     def _measurer(

@@ -161,7 +161,8 @@ class BisectSession:
             if endpoint is None or not endpoint.difference:
                 return deeper
             return replace(deeper, finding=deeper.finding.of_whole(endpoint.difference))
-        self._notes = [*earlier, _no_commit(deeper, before, after)]
+        said = Conclusion(self.rig, deeper, self._moved, (), 0.0).headline
+        self._notes = [*earlier, _no_commit(deeper, said, before, after)]
         return searched
 
     def _not_followed(self, searched: Searched, followed: Culprit) -> list[str]:
@@ -214,7 +215,7 @@ class BisectSession:
         return search(self.rig, Stage("commits", found, bench, "exporter", held, repository))
 
 
-def _no_commit(deeper: Searched, before: str, after: str) -> str:
+def _no_commit(deeper: Searched, said: str, before: str, after: str) -> str:
     """Say why the commits between two releases do not name one."""
     where = f"between the branch points of {before} and {after}"
     if suspects := deeper.finding.suspects:
@@ -223,10 +224,9 @@ def _no_commit(deeper: Searched, before: str, after: str) -> str:
             f"Among the commits {where} the search points to {title}, which the confirmation did "
             "not bear out."
         )
-    return (
-        f"{where.capitalize()} on main the search ended with: {deeper.finding.status}. "
-        "What changed may be on a release branch, or in a dependency."
-    )
+    if deeper.finding.status == "no_difference":
+        said += ". What changed may be on a release branch, or in a dependency"
+    return f"{where.capitalize()} on main: {said}."
 
 
 def resolve_ends(request: BisectRequest, revisions: Revisions) -> BisectRequest:

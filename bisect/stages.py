@@ -85,7 +85,7 @@ def search(rig: Rig, stage: Stage) -> Searched:
     """
     names, settings = stage.range.names, rig.request.settings
     last = len(names) - 1
-    rig.say(f"{stage.name}: {last} candidates between {names[0]} and {names[-1]}")
+    rig.say(f"{stage.name}: {last} candidate{'s' * (last != 1)} between {names[0]} and {names[-1]}")
     listener = rig.listener(names)
     prober = rig.prober(stage.name, names, stage.bench, stage.sides, listener, seen=stage.seen)
     problem = Problem(last, exact=rig.metric.exact)
@@ -95,8 +95,10 @@ def search(rig: Rig, stage: Stage) -> Searched:
     with listener:
         finding = Bisection(problem, prober, settings, listener, narrow).run()
     wanted = candidates(stage.range, prober.all_records) if narrow else list(range(1, last + 1))
-    why = "they touch a file that the measured process read" if narrow else NO_NARROWING
-    if narrow and len(wanted) == last:
+    why = "they touch a file that the measured process read" if narrow and wanted else NO_NARROWING
+    if not wanted:  # nothing was traced, or nothing of it changed: all are alike
+        wanted = list(range(1, last + 1))
+    elif narrow and len(wanted) == last:
         why = "each touches a file that the measured process read, or native code was built"
     said = native.note(
         prober.all_records, stage.range.changes, stage.range.shas[1:], _runtime(rig, stage)

@@ -247,9 +247,22 @@ def test_what_no_commit_of_the_main_line_did_is_left_to_the_releases(
     assert found.verdict["culprit"]["name"] == "v1.4.1"
     text = capsys.readouterr().out
     assert (
-        "Between the branch points of v1.3.1 and v1.4.1 on main the search ended with: "
-        "no_difference. What changed may be on a release branch, or in a dependency."
+        "Between the branch points of v1.3.1 and v1.4.1 on main: encode_peak is not shown to "
+        f"differ between {history.shas[0][:10]} and {history.shas[8][:10]}: "
     ) in text
+
+
+def test_a_descent_that_ends_unmeasurable_says_so_and_guesses_nothing(
+    tmp_path: Path, history: Clone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["runtime=v1.4.1", f"repo={history.path}"]
+    good = history.shas[0][:10]
+    records = exported(ALL) + unmeasurable([good], "commits")
+    records += measured("commits", history.shas[8][:10], 130)
+    assert session(tmp_path, words, records, []).run() == 1
+    text = capsys.readouterr().out
+    assert f"can't be measured at an endpoint: good ({good}), failed: ImportError: boom." in text
+    assert "release branch" not in text
 
 
 def test_a_repository_without_the_tags_ends_at_the_releases(

@@ -3,7 +3,9 @@ from bisect.companion import Companion, Trial
 from bisect.explanation import Explanation
 from bisect.metrics import metric_of
 from bisect.patch import excerpt
-from bisect.verdict import Context, Named, as_json, as_markdown, trial_words
+from bisect.problem import Problem, relevance_prior
+from bisect.sentences import trial_words
+from bisect.verdict import Context, Named, as_json, as_markdown
 from dataclasses import replace
 from typing import Any
 
@@ -97,7 +99,7 @@ def test_rounds_are_said_where_several_were_measured_at_once() -> None:
 def test_no_difference_names_nobody() -> None:
     finding = bisect(History([100e6] * 41, sigma=SCALE))
     text, content = as_markdown(finding, context(40)), as_json(finding, context(40))
-    assert "does not differ" in text.splitlines()[0]
+    assert "is not shown to differ" in text.splitlines()[0]
     assert "###" not in text
     assert content["culprit"] is content["confidence"] is None
 
@@ -128,7 +130,7 @@ def test_a_suspect_is_no_culprit() -> None:
 
 def test_the_set_is_called_by_the_confidence_asked_for() -> None:
     finding = bisect(History(step(40, 20), broken=[19, 20, 21]), confidence=0.9)
-    assert "of the 90% set: " in as_markdown(finding, context(40, confidence=0.9))
+    assert "the candidates (the 90% set): " in as_markdown(finding, context(40, confidence=0.9))
 
 
 def tried(trial: Trial, **changes: Any) -> str:
@@ -207,3 +209,86 @@ def test_json_keeps_what_was_measured_along_the_range() -> None:
     assert content["values"][1]["values"] == [249e6, 250e6, 850e6]
     assert content["culprit"]["index"] == 22
     assert 22 in content["culprit"]["credible_indices"]
+
+
+def first(finding: Any, **changes: Any) -> str:
+    """Return the headline of the Markdown, which is that of the JSON too."""
+    told = context(len(finding.state.groups) and finding.state.problem.last, **changes)
+    line = as_markdown(finding, told).splitlines()[0]
+    assert line == "## " + as_json(finding, told)["headline"]
+    return line
+
+
+def test_no_difference_says_which_of_three_things_it_is() -> None:
+    small = bisect(History([v * SCALE for v in step(40, 9, 1.0)], sigma=1e3), floor=2 * SCALE)
+    assert "differs between 0000000000 and 0000000028 by +1.0 MB" in first(small, floor=2 * SCALE)
+    assert first(small, floor=2 * SCALE).endswith("which is below the floor of 2.0 MB")
+    flat = bisect(History([100e6] * 41, sigma=SCALE))
+    low, high = flat.endpoint.interval
+    assert low < 0 < high
+    assert "is not shown to differ" in first(flat)
+    assert "(95%: -" in first(flat)
+
+
+def test_a_difference_that_more_runs_did_not_bear_out_is_said_with_what_they_gave() -> None:
+    flat = replace(bisect(History([100e6] * 41, sigma=SCALE)), withdrawn=True)
+    assert "seemed to differ" in first(flat)
+    assert "more runs did not bear it out: now " in first(flat)
+
+
+def test_what_nothing_can_tell_apart_is_headlined_as_several() -> None:
+    finding = bisect(History(step(40, 20), broken=range(1, 40)))
+    (culprit,) = finding.culprits
+    text = as_markdown(finding, context(40))
+    assert text.splitlines()[0].endswith(f"changed with one of 40 candidates, {1:010x}..{40:010x}")
+    assert culprit.verdict.held > 0.95
+    assert "- confidence over 99.9%, confirmed" in text
+    assert "; and 30 more" in text
+    assert "subject 1" not in text.splitlines()[0]
+    assert culprit.verdict.confidence < 0.05
+
+
+def test_an_open_search_says_what_is_left_and_why_it_ended() -> None:
+    finding = bisect(History(step(400, 99)), budget=3)
+    text, content = as_markdown(finding, context(400)), as_json(finding, context(400))
+    assert content["status"] == "undecided"
+    assert content["culprit"] is None
+    assert f"{99:010x}" in content["credible_set"]
+    assert 0 < content["confidence"] < 0.95
+    assert f"It is one of {len(content['credible_set'])} candidates in " in text
+    assert "budget= allows more measurements" in text
+
+
+def test_an_end_that_cannot_be_measured_is_named_with_its_reason() -> None:
+    failed = record(cells=[EXPORT], events=[], status="failed", reason="ImportError: boom")
+    finding = bisect(History(step(40, 9), broken=[40]))
+    told = context(40, records={0: context(40).records[21], 40: [failed]})
+    assert (
+        as_markdown(finding, told)
+        .splitlines()[0]
+        .endswith("can't be measured at an endpoint: bad (0000000028), failed: ImportError: boom")
+    )
+
+
+def test_narrowing_that_was_undone_is_said_to_be() -> None:
+    prior = relevance_prior(200, [20, 150], doubt=0.001)
+    finding = bisect(History(step(200, 80)), Problem(200, prior=prior))
+    assert finding.relevance_undone
+    assert "all were weighed alike." in as_markdown(finding, context(200))
+    assert "weighed alike" not in as_markdown(found(), context(40))
+
+
+def test_what_other_changes_took_back_is_no_share_above_all() -> None:
+    levels = [100.0] * 10 + [200.0] * 10 + [150.0] * 21
+    finding = bisect(History([v * SCALE for v in levels], sigma=0.1 * SCALE))
+    text = as_markdown(finding, context(40))
+    assert "200% of the whole difference is explained" not in text
+    assert "MB together, more than the whole difference of +" in text
+    assert finding.share_explained > 1.9
+
+
+def test_what_only_relevance_rules_out_is_named() -> None:
+    prior = relevance_prior(400, [50, 120, 250, 333])
+    finding = bisect(History(step(400, 250), broken=[249]), Problem(400, prior=prior))
+    assert finding.status == "found"
+    assert f"ruled out by what it changes: {249:010x}" in as_markdown(finding, context(400))

@@ -21,7 +21,9 @@ _SAID = {
 
 
 def headline(verdict: Mapping[str, Any]) -> str:
-    """Say the result in one line."""
+    """Say the result in one line, as the bisection did; older ones have no such line."""
+    if "headline" in verdict:
+        return str(verdict["headline"])
     named = {
         "first": _title(verdict["culprits"]),
         "suspect": _title(verdict.get("suspects", [])),
