@@ -26,7 +26,7 @@ class Conclusion:
     Attributes:
         moved: the side that the crossings said moved the metric.
         notes: sentences for the verdict.
-        seconds: since the bisection was started, or resumed, to the end of the search.
+        seconds: of all its starts, to the end of the search.
         explained: what was found out of the commits named, by their index.
     """
 

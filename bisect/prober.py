@@ -77,8 +77,6 @@ class RealProber:
         """Measurements of the metric, by revision."""
         self.programs: dict[int, dict[str, Any]] = {}
         """Exports that only made a program, by revision."""
-        self.worker_s = 0.0
-        """Seconds that workers took since this start."""
         self._left: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for record in earlier:
             if record["stage"] == stage:
@@ -178,7 +176,6 @@ class RealProber:
         records: dict[str, dict[str, Any]] = {}
         taker = self._fleet or self._measurer
         for record in taker.measure_all([job for _, job in asked], how):
-            self.worker_s += (record.get("total_s") or 0.0) + (record.get("export_s") or 0.0)
             name = names[record["job_key"]]
             record |= {"stage": self.stage, "revision": name, "metric": self._metric.name}
             self._measurer.folder.append(record)

@@ -20,7 +20,7 @@ from bench.results.record import RunFolder
 def show_log(metric: Metric, folder: RunFolder, console: Console) -> int:
     """Print every measurement in the order it was taken."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold")
-    for title in ("#", "stage", "revision", metric.name, "seconds", "rung", "status"):
+    for title in ("#", "stage", "revision", "process", metric.name, "seconds", "rung", "status"):
         table.add_column(title)
     for number, record in enumerate(folder.records(), 1):
         value = metric.value(record)
@@ -28,6 +28,7 @@ def show_log(metric: Metric, folder: RunFolder, console: Console) -> int:
             str(number),
             record["stage"],
             record["revision"],
+            record["cells"][-1]["method"],
             "" if value is None else metric.show(value),
             f"{record.get('total_s') or 0:.1f}",
             record.get("rung", ""),

@@ -62,8 +62,11 @@ class Rig:
 
     @property
     def worker_s(self) -> float:
-        """Seconds that workers took since this start."""
-        return sum(prober.worker_s for prober in self.probers)
+        """Seconds that workers took, in all starts of this bisection."""
+        return sum(
+            (record.get("total_s") or 0.0) + (record.get("export_s") or 0.0)
+            for record in self.folder.records()
+        )
 
     @property
     def base(self) -> str:

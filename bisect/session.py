@@ -7,7 +7,7 @@ two neighbouring releases.
 from __future__ import annotations
 
 import os
-import time
+from bisect.clock import Clock
 from bisect.conclusion import Conclusion
 from bisect.crossings import Crossed, cross
 from bisect.explain import explain
@@ -18,12 +18,14 @@ from bisect.request import BisectRequest
 from bisect.rig import Rig
 from bisect.sides import Side
 from bisect.stages import Searched, Stage, search
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from bench.disk import DiskError
 from bench.errors import RequestError
 from bench.repository import Repository
 from bench.results.record import RunFolder
@@ -50,7 +52,7 @@ class BisectSession:
         *,
         replaying: bool = False,
     ) -> None:
-        self._began = time.monotonic()
+        self._clock = Clock(folder)
         self.rig = Rig(request, revisions, folder, console, replaying)
         self._request = request
         self._revisions = revisions
@@ -66,22 +68,30 @@ class BisectSession:
             RequestError: if good or bad is no revision, or there is nothing between them.
             NotRecordedError: if a replay asks for what was not measured.
         """
-        good, bad = self._endpoints()
-        begun = f"bisection {self.rig.folder.id}: {self.rig.metric.meaning}"
-        if good is None or bad is None:
-            repository, commits = self._given_commits()
-            self.rig.say(begun)
-            searched = self._commits(repository, commits)
-        else:
-            releases = release_range(good, bad)
-            self.rig.say(begun)
-            searched = self._releases(releases)
-        seconds = time.monotonic() - self._began
+        try:
+            searched = self._search()
+        finally:
+            seconds = self._clock.seconds
+            if not self.rig.replaying:
+                with suppress(DiskError):  # then it is the measurements that say so
+                    self._clock.keep(seconds)
         conclusion = Conclusion(self.rig, searched, self._moved, tuple(self._notes), seconds)
         conclusion.write()  # whatever becomes of the explanation
         conclusion = replace(conclusion, explained=explain(self.rig, searched))
         self.verdict = conclusion.content
         return conclusion.show()
+
+    def _search(self) -> Searched:
+        """Search the commits between two, or the releases first."""
+        good, bad = self._endpoints()
+        begun = f"bisection {self.rig.folder.id}: {self.rig.metric.meaning}"
+        if good is None or bad is None:
+            repository, commits = self._given_commits()
+            self.rig.say(begun)
+            return self._commits(repository, commits)
+        releases = release_range(good, bad)
+        self.rig.say(begun)
+        return self._releases(releases)
 
     def _endpoints(self) -> tuple[str | None, str | None]:
         """Return good and bad as releases; None for both where they are commits."""

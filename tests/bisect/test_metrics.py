@@ -22,6 +22,15 @@ def test_memory_is_above_the_baseline_at_the_last_mark(name: str, value: float) 
     assert metric_of(name).value(record()) == value
 
 
+@pytest.mark.parametrize("name", [*METRICS, "export_peak.lower", "encode_peak.first"])
+def test_what_another_method_measured_is_no_value(name: str) -> None:
+    metric = metric_of(name)
+    others = {"export", "encode", "decode"} - {metric.method}
+    for other in others:
+        cell = EXPORT if other == "export" else CELL | {"method": other}
+        assert metric.value(record(cells=[cell])) is None
+
+
 def test_an_export_phase_is_its_own_high_water_mark() -> None:
     phases = [
         {"event": "phase", "name": n, "seconds": 1.0, "rss_bytes": 60, "peak_bytes": p}

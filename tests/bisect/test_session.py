@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from bisect.prober import NotRecordedError
-from bisect.replay import replay
+from bisect.prober import NotRecordedError, Recorded
+from bisect.replay import replay, show_log
 from bisect.request import load_bisect
 from bisect.session import BisectSession, resolve_ends
 from collections.abc import Mapping, Sequence
@@ -366,3 +367,54 @@ def test_commits_off_the_line_are_searched_from_where_they_parted(
     assert found.run() == 1
     assert found.verdict["culprit"]["sha"] == history.shas[3]
     assert "where they parted" in capsys.readouterr().out
+
+
+def resumed(tmp_path: Path, records: list[dict[str, Any]], monkeypatch: Any) -> BisectSession:
+    """Make a bisection that measures nothing, all being recorded, and keeps its verdict."""
+    found = session(tmp_path, ["runtime=v1.4.1"], records)
+    found.rig.replaying = False
+    monkeypatch.setattr(found.rig, "_measurer", lambda *_: Recorded())
+    monkeypatch.setattr(found.rig, "_fleet", lambda *_: None)
+    return found
+
+
+def test_seconds_are_those_of_all_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = exported({"v1.4.1": 100, "v1.5.1": 100})
+    found = resumed(tmp_path, records, monkeypatch)
+    folder = found.rig.folder
+    folder.write("verdict.json", json.dumps({"wall_s": 5000.0, "worker_s": 4900.0}))
+    workers = sum(one["total_s"] for one in records)
+    for _ in range(2):
+        again = BisectSession(found.rig.request, found.rig.revisions, folder, Console(quiet=True))
+        monkeypatch.setattr(again.rig, "_measurer", lambda *_: Recorded())
+        monkeypatch.setattr(again.rig, "_fleet", lambda *_: None)
+        assert again.run() == 3
+        written = json.loads((folder.path / "verdict.json").read_text())
+        assert 5000 <= written["wall_s"] < 5100
+        assert written["worker_s"] == pytest.approx(workers, abs=0.1)
+
+
+def test_what_is_read_back_is_not_told_as_being_measured(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path)
+    for one in exported({"v1.4.1": 100, "v1.5.1": 130}):
+        folder.append(one)
+    revisions = Revisions(Store(tmp_path / "cache" / "environments"))
+    request = resolve_ends(load_bisect("encode_peak", [*WORDS, "runtime=v1.4.1"]), revisions)
+    console = Console(record=True, file=io.StringIO(), width=200)
+    assert BisectSession(request, revisions, folder, console, replaying=True).run() == 1
+    text = console.export_text()
+    assert "v1.5.1: 130.0 MB" in text
+    assert "measuring" not in text
+    assert " left" not in text
+
+
+def test_the_log_shows_a_metric_of_its_own_method_only(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path)
+    export = record(cells=[CELL | {"method": "export", "iterations": None, "runtime": None}])
+    folder.append(export | {"stage": "commits", "revision": "abc"})
+    folder.append(measured("commits", "abc", 77, 1)[0])
+    console = Console(record=True, file=io.StringIO(), width=200)
+    show_log(load_bisect("encode_peak", []).metric, folder, console)
+    first, second = [line for line in console.export_text().splitlines() if "commits" in line]
+    assert "export" in first and "MB" not in first
+    assert "encode" in second and "77.0 MB" in second
