@@ -65,7 +65,7 @@ def hand_over(argv: list[str]) -> int:
 
 def _no_verdict(argv: list[str], code: int) -> int:
     """Return the code of a command that could not be run: of a probe, the one that ends git's."""
-    return 255 if argv[:1] == ["probe"] else code
+    return 255 if "probe" in argv else code
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def run(argv: Sequence[str]) -> int:
     """Run the command; return its exit code (see :class:`bench.errors.Exit`)."""
     code = run_command(_run, argv)
     # To git any code below 128 is a verdict on the commit, and a wrong word is none.
-    return 255 if code == Exit.BAD_REQUEST and "probe" in list(argv)[:1] else code
+    return 255 if code == Exit.BAD_REQUEST and "probe" in argv else code
 
 
 def _run(argv: list[str], console: Console) -> int:
@@ -87,6 +87,7 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
 
     revisions = Revisions(Store())
     request = resolve_ends(request, revisions)
+    begun = folder is None
     if folder is None:
         folder = RunFolder.create(bisect_root())
         content = {"metric": request.metric.name, "overrides": list(request.words)}
@@ -95,7 +96,9 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
         try:
             return BisectSession(request, revisions, folder, console).run()
         except RequestError:
-            if not folder.records():  # nothing between good and bad: no bisection was begun
+            if (
+                begun and not folder.records()
+            ):  # nothing between good and bad: no bisection was begun
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
         except ENDS as end:

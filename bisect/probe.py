@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from bisect.request import load_bisect
+from bisect.request import OWN, load_bisect
 from bisect.session import bisect_root
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +18,9 @@ from bench.progress import Unwatched
 from bench.results.record import RunFolder
 from bench.revision import Revisions
 
+_TOLD = ("parallel",)
+"""Options of a bisection with an answer of their own."""
+
 
 def probe(metric: str, words: Sequence[str]) -> int:
     """Measure the commit that is checked out here; return 0, 1 or 125 as git wants it.
@@ -31,6 +34,10 @@ def probe(metric: str, words: Sequence[str]) -> int:
     rest = [w for w in words if not w.startswith("threshold=")]
     if len(given) != 1:
         raise RequestError("probe: give threshold=, such as threshold=250MB")
+    if idle := [
+        key for word in rest if (key := word.partition("=")[0]) in OWN and key not in _TOLD
+    ]:
+        raise RequestError(f"probe: {idle[0]}= is of a bisection; here git decides what is next")
     request = load_bisect(metric, rest)
     if request.bench.launch or request.settings.parallel > 1:
         raise RequestError("probe: measures once, and here: without parallel= and hydra/launcher=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from bisect.cli import run
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.results.record import RunFolder
 from tests.test_repository import Clone
 
 
@@ -73,3 +75,11 @@ def test_one_clear_line(
     assert message in said.err
     assert said.err.count("\n") == 1
     assert not list((tmp_path / "results").glob("bisect/*/*"))
+
+
+def test_a_bisection_that_cannot_be_resumed_is_not_removed(clone: Clone, tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "results" / "bisect")
+    words = ["good=new", "bad=new", f"repo={clone.path}"]
+    folder.write("request.json", json.dumps({"metric": "export_peak", "overrides": words}))
+    assert run([f"resume={folder.id}"]) == 2
+    assert (folder.path / "request.json").is_file()

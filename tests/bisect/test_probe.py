@@ -31,6 +31,8 @@ def handler() -> Iterator[None]:
         (["encode_peek", "threshold=1MB"], "did you mean encode_peak"),
         (["export_peak", "threshold=1MB", "repo=/nowhere"], "there is no folder"),
         (["export_peak", "threshold=1MB", "parallel=2"], "probe: measures once, and here"),
+        (["export_peak", "threshold=1MB", "good=v1.4.1", "bad=v1.5.1"], "probe: good= is of a"),
+        (["export_peak", "threshold=1MB", "budget=9"], "probe: budget= is of a bisection"),
         (["export_peak", "threshold=1MB", "hydra/launcher=joblib"], "probe: measures once"),
     ],
 )
@@ -59,3 +61,10 @@ def test_a_disk_that_fails_is_no_verdict(
     words = ["export_peak", "threshold=1MB", "base=v1.4.1", f"repo={clone}"]
     assert run(["probe", *words]) == 255
     assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["--bogus", "probe"], ["probe", "--bogus"], ["--list=1", "probe"]]
+)
+def test_wherever_probe_stands_a_wrong_word_is_no_verdict(words: list[str]) -> None:
+    assert run([*words, "export_peak", "threshold=1MB"]) == 255
