@@ -15,7 +15,7 @@ import math
 from bisect.noise import noise_of
 from bisect.posterior import Posterior, credible_set, posterior
 from bisect.problem import State
-from bisect.segments import Step, steps
+from bisect.segments import steps
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -53,8 +53,6 @@ class Verdict:
     step: float
     step_interval: tuple[float, float]
     share: float
-    multi_step: bool
-    steps: tuple[Step, ...]
 
 
 def verdict(state: State) -> Verdict:
@@ -72,8 +70,6 @@ def verdict(state: State) -> Verdict:
         step=step,
         step_interval=interval,
         share=step / state.difference if state.difference else 0.0,
-        multi_step=belief.multi_step,
-        steps=steps(state),
     )
 
 

@@ -211,7 +211,7 @@ class Bisection:
 
     def _tell(self, low: int, state: State) -> None:
         belief = posterior(state).probabilities
-        self._listener.believes(state, [0.0] * low + [float(p) for p in belief])
+        self._listener.believes([0.0] * low + [float(p) for p in belief])
 
     def _renew_prior(self) -> None:
         if self._narrow:

@@ -65,7 +65,7 @@ class Listener(Protocol):
     def looked(self, index: int, name: str, value: float | None) -> None:
         """Tell the exact number that a revision's program was made for."""
 
-    def believes(self, state: State, probabilities: Sequence[float]) -> None:
+    def believes(self, probabilities: Sequence[float]) -> None:
         """Tell the probability of each candidate after a measurement."""
 
 

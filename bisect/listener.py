@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from bisect.metrics import METRICS, Metric
-from bisect.problem import State
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -88,9 +87,8 @@ class ConsoleListener:
         shown = "no program" if value is None else METRICS[name].show(value)
         self.say(f"  {self._names[index]}: {name} {shown}")
 
-    def believes(self, state: State, probabilities: Sequence[float]) -> None:
+    def believes(self, probabilities: Sequence[float]) -> None:
         """Tell the range that still holds 99% of the probability, and the likeliest candidates."""
-        del state  # the probabilities say it all
         total = sum(probabilities)
         if total <= 0:
             return

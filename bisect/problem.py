@@ -35,8 +35,6 @@ class Problem:
     """A range of revisions and what is known of it before measuring.
 
     prior       weight of candidate i at position i - 1; empty: all alike
-    costs       cost of reaching revision i, in runs, at position i, on top of one
-                for each run; 0 where its environment exists; empty: 1 everywhere
     untestable  revisions known not to give a value; they may still be culprits
     confidence  how sure to be before a commit is named
     max_repeats the most runs that one revision may get
@@ -48,7 +46,6 @@ class Problem:
     last: int
     direction: Direction = "any"
     prior: tuple[float, ...] = ()
-    costs: tuple[float, ...] = ()
     untestable: frozenset[int] = frozenset()
     confidence: float = 0.95
     max_repeats: int = 16
@@ -63,10 +60,6 @@ class Problem:
             raise ValueError(f"prior has {len(self.prior)} weights for {self.last} candidates")
         if self.prior and not (min(self.prior) >= 0 and 0 < sum(self.prior) < math.inf):
             raise ValueError("prior weights must be finite, not negative, and not all zero")
-        if self.costs and len(self.costs) != self.last + 1:
-            raise ValueError(f"costs has {len(self.costs)} entries for {self.last + 1} revisions")
-        if self.costs and not (min(self.costs) >= 0 and sum(self.costs) < math.inf):
-            raise ValueError("costs must be finite and not negative")
         if not 0.5 <= self.confidence < 1:
             raise ValueError(f"confidence must be in [0.5, 1): {self.confidence}")
         if self.max_repeats < 1:
@@ -89,7 +82,6 @@ class Problem:
             around=None,
             last=high - low,
             prior=self.prior[low:high],
-            costs=self.costs[low : high + 1],
             untestable=frozenset(i - low for i in untestable),
         )
 

@@ -67,6 +67,7 @@ __all__ = [
 ]
 
 _SWEEPS = 8  # over the probes of a round; each at least halves how far they are off
+_REACH = 1.0  # what it costs to reach a revision, in runs, on top of one for each run
 _LEAST_INFORMATION = 1e-3  # bits per probe; below it nothing is left to learn
 
 
@@ -110,7 +111,6 @@ class _Round:
         self._after = _chance_after(belief)
         self._free = _free_runs(state, belief)
         self._errors = {r: _block_error(belief, r) for r in _block_sizes(state, belief)}
-        self._costs = np.array(state.problem.costs or [1.0] * (state.problem.last + 1))
         self._chance = _chance_testable(state)
 
     def choose(self, count: int) -> tuple[Probe, ...]:
@@ -118,7 +118,7 @@ class _Round:
         chosen: list[Probe] = []
         while len(chosen) < count:
             information = self._information(chosen, list(self._errors))
-            rate = information * self._chance / (np.array([*self._errors])[:, None] + self._costs)
+            rate = information * self._chance / (np.array([*self._errors])[:, None] + _REACH)
             row, index = (int(i) for i in np.unravel_index(np.argmax(rate.round(12)), rate.shape))
             if information[row, index] < _LEAST_INFORMATION:
                 break
@@ -137,7 +137,7 @@ class _Round:
             for number, probe in enumerate(before):
                 others = [*now[:number], *now[number + 1 :]]
                 information = self._information(others, [probe.repeats])[0]
-                rate = (information * self._chance / (probe.repeats + self._costs)).round(12)
+                rate = (information * self._chance / (probe.repeats + _REACH)).round(12)
                 if rate.max() > rate[probe.index]:
                     now[number] = Probe(int(np.argmax(rate)), probe.repeats)
             if now == before:
