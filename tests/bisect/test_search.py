@@ -437,7 +437,7 @@ def test_endpoint_check_knows_its_directions(good: list[float], bad: list[float]
 
 
 def test_a_second_look_at_the_ends_raises_no_more_false_alarms_than_promised() -> None:
-    alarms, looks = 0, 600
+    alarms, looks = 0, 300
     for seed in range(looks):
         random = np.random.default_rng(seed)
         sides = [random.normal(size=3).tolist() for _ in range(2)]
