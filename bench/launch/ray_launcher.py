@@ -1,6 +1,6 @@
 """A Hydra launcher for Ray, on `ray.remote` and `ray.wait` alone.
 
-Hydra's own plugin (hydra-ray-launcher 1.2.2) installs beside a Ray of today, but brings what only its
+Hydra's own plugin (hydra-ray-launcher 1.2.2) installs beside today's Ray, but brings what only its
 AWS half uses (boto3, ray[default]: 36 packages more, one of them an older python-dateutil), reports
 nothing before the last job ended, and ends with the first one that fails. It is the same interface
 here, so ``hydra/launcher=ray`` and ``hydra.launcher.*`` mean what they mean there.
