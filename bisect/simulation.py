@@ -1,14 +1,16 @@
 """Made-up bisections, to see how often the search is right: histories, noise, and whole searches.
 
-They run the way the driver runs them: three runs at each endpoint, the endpoint check, then probes
-until the search stops or the budget is spent.
+They are the driver's own: three runs at each endpoint, the endpoint check, then probes and the
+confirmation until a commit is named or the budget is spent.
 """
 
 from __future__ import annotations
 
 import math
-from bisect.noise import endpoint_check
-from bisect.search import Observation, Problem, State, next_probes, verdict
+from bisect.driver import Bisection
+from bisect.finding import Settings
+from bisect.problem import Problem
+from bisect.search import verdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,43 +98,82 @@ def _broken(last: int, random: np.random.Generator) -> frozenset[int]:
     return frozenset(i for i in found if 0 < i < last)
 
 
+class Bench:
+    """Measures the revisions of a made-up history, and listens to nothing."""
+
+    makes_programs = False
+
+    def __init__(self, world: World, random: np.random.Generator) -> None:
+        self._world = world
+        self._random = random
+        self.seen: dict[int, list[float]] = {}
+
+    def measure(self, indices: Sequence[int]) -> list[float | None]:
+        """Draw a run of each revision; none of one that is broken."""
+        values: list[float | None] = []
+        for index in indices:
+            value = None
+            if index not in self._world.broken:
+                value = self._world.measure(index, self._random)
+                self.seen.setdefault(index, []).append(value)
+            values.append(value)
+        return values
+
+    def companion(self, low: int, high: int, difference: float) -> None:
+        """Have no exact number."""
+
+    def program(self, index: int, name: str) -> None:
+        """Have no program."""
+
+    def make_programs(self, indices: Sequence[int]) -> None:
+        """Make none."""
+
+    def stage(self, text: str) -> None:
+        """Say nothing of it."""
+
+    def probing(self, index: int, run: int, runs: int) -> None:
+        """Say nothing of it."""
+
+    def measured(self, index: int, value: float | None) -> None:
+        """Say nothing of it."""
+
+    def looked(self, index: int, name: str, value: float | None) -> None:
+        """Say nothing of it."""
+
+    def believes(self, probabilities: Sequence[float]) -> None:
+        """Say nothing of it."""
+
+
 def simulate(world: World, random: np.random.Generator, parallel: int = 1) -> Outcome:
     """One bisection of one made-up history, and plain binary search beside it.
+
+    It is the driver's own: endpoint check, search, confirmation, and the search for what else
+    changed. It is right where every commit that it names is a change.
 
     Args:
         world: the history.
         random: of its noise.
         parallel: revisions chosen at a time, and runs side by side.
     """
-    ends = [(i, world.measure(i, random)) for _ in range(ENDPOINT_RUNS) for i in (0, world.last)]
-    good, bad = ([v for i, v in ends if i == end] for end in (0, world.last))
-    if endpoint_check(good, bad).verdict != "differs":
-        return Outcome(differs=False)
-    state = State(Problem(world.last), tuple(Observation(i, v) for i, v in ends))
-    runs = rounds = 0
-    while runs < BUDGET and (probes := next_probes(state, parallel)):
-        broken = [probe.index for probe in probes if probe.index in world.broken]
-        wanted = sum(probe.repeats for probe in probes if probe.index not in broken)
-        # A broken revision is soon known for one: only what gives values counts.
-        rounds += math.ceil(wanted / parallel)
-        runs += wanted
-        for probe in probes:
-            if probe.index in broken:
-                state = state.without(probe.index)
-                continue
-            values = [world.measure(probe.index, random) for _ in range(probe.repeats)]
-            state = state.observe(probe.index, *values)
-    found = verdict(state)
+    bench = Bench(world, random)
+    settings = Settings(direction="any", repeats=ENDPOINT_RUNS, budget=BUDGET, parallel=parallel)
+    finding = Bisection(Problem(world.last), bench, settings, bench).run()
+    if finding.endpoint is None or finding.endpoint.verdict != "differs" or finding.state is None:
+        return Outcome(differs=finding.withdrawn, status=finding.status)
     true = dict(zip(world.changes, world.sizes, strict=True))
+    named = finding.culprits[0] if finding.culprits else None
+    found = named.verdict if named else verdict(finding.state)
+    low, high = named.step_interval if named else found.step_interval
     size = true.get(found.culprit, math.nan)
+    good, bad = (bench.seen[end][:ENDPOINT_RUNS] for end in (0, world.last))
     return Outcome(
         True,
-        found.status,
-        right=found.culprit in true,
+        finding.status,
+        right=bool(named) and all(culprit.index in true for culprit in finding.culprits),
         covered=bool(true.keys() & set(found.credible_set)),
-        sized=found.step_interval[0] <= size <= found.step_interval[1],
-        runs=runs,
-        rounds=rounds,
+        sized=low <= size <= high,
+        runs=finding.measurements,
+        rounds=finding.rounds,
         plain=tuple(plain_search(world, repeats, good, bad, random) for repeats in (1, 3)),
     )
 
