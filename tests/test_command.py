@@ -1,8 +1,6 @@
 """All commands refuse, explain and end alike."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,8 @@ from rich.console import Console
 from bench.command import Parser, resumable, run_command
 from bench.disk import DiskError
 from bench.errors import RequestError
+from tests import commands
 
-ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
     *("bench", "bench.environment", "bench.results", "bench.report.readme", "bench.perf"),
     *("bench.revision", "bench.rerun", "bench.bundle"),
@@ -22,14 +20,7 @@ COMMANDS = (
 
 
 def start(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"ET_PEAK_CACHE": str(tmp_path / "c"), "ET_PEAK_RESULTS": str(tmp_path)},
-    )
+    return commands.start(*words, ET_PEAK_CACHE=tmp_path / "c", ET_PEAK_RESULTS=tmp_path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,12 @@ from rich.console import Console
 from bench.command import run_command
 from bench.config import _PATHS, lasting_word, load
 from bench.place import ROOT, lasting, ours
+from tests import commands
 
 
 def start(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Start a command as nox does: in the repository, with the name of another folder."""
-    return subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"ET_PEAK_CACHE": str(tmp_path / "cache"), "ET_PEAK_CWD": str(tmp_path)},
-    )
+    return commands.start(*words, ET_PEAK_CACHE=tmp_path / "cache", ET_PEAK_CWD=tmp_path)
 
 
 # Each refuses a place below a file that is there only where the person stands.

@@ -70,21 +70,26 @@ def test_names_are_spelled_with_hyphens_or_underscores():
 
 
 def test_a_broken_file_and_percent_signs_do_no_harm():
-    texts = ["no section\n", "[global]\nindex-url = https://host/a%20b\n"]
-    assert effective(texts, {}) == {"index-url": "https://host/a%20b"}
+    texts = ["no section\n", "[global]\nindex-url = https://example.org/a%20b\n"]
+    assert effective(texts, {}) == {"index-url": "https://example.org/a%20b"}
 
 
 def test_lists_are_split_and_relative_paths_made_absolute():
     settings = {
-        "find-links": "/wheels\nmore https://host/page file:///local",
-        "constraint": "c.txt https://host/c.txt",
+        "find-links": "/wheels\nmore https://example.org/page file:///local",
+        "constraint": "c.txt https://example.org/c.txt",
         "no-index": "true",
         "cert": "ca.pem",
         "default-timeout": "180",
     }
     config = parse(settings, Path("/base"))
-    assert config.find_links == ("/wheels", "/base/more", "https://host/page", "file:///local")
-    assert config.constraints == ("/base/c.txt", "https://host/c.txt")
+    assert config.find_links == (
+        "/wheels",
+        "/base/more",
+        "https://example.org/page",
+        "file:///local",
+    )
+    assert config.constraints == ("/base/c.txt", "https://example.org/c.txt")
     assert config.no_index
     assert config.cert == "/base/ca.pem"
     assert config.timeout == "180"
@@ -107,7 +112,7 @@ def test_uv_hears_the_same(tmp_path):
     config = PipConfig(
         index_url="https://mirror/simple",
         extra_index_urls=("https://user:word@extra/simple",),
-        find_links=(str(tmp_path), "https://host/page"),
+        find_links=(str(tmp_path), "https://example.org/page"),
         constraints=(str(constraint),),
         trusted_hosts=("mirror",),
         pre=True,
@@ -117,7 +122,7 @@ def test_uv_hears_the_same(tmp_path):
     )
     options = uv_options(config, {})
     assert options.arguments == (
-        *("--find-links", str(tmp_path), "--find-links", "https://host/page"),
+        *("--find-links", str(tmp_path), "--find-links", "https://example.org/page"),
         *("--constraint", str(constraint)),
         *("--allow-insecure-host", "mirror"),
         *("--prerelease", "allow"),
