@@ -43,21 +43,25 @@ class NoProgramError(Exception):
         return self.status if self.status in ("unsupported", "untestable") else "failed"
 
 
+class Failures(dict[str, tuple[Status, str]]):
+    """Why programs can't be had, by export key: status and reason of the export."""
+
+    def remember(self, job: Job, status: Status, reason: str) -> None:
+        """Note how the export of a job ended: one that failed is not tried again in this run."""
+        if status == "ok":
+            self.pop(job.export_key, None)
+        else:
+            self[job.export_key] = status, reason
+
+
 @dataclass
 class Exports(Workplace):
     """Exports programs, each once, and keeps those that are right."""
 
     check: str = "off"
     """Whether each program is compared with its model: on, off, or auto (where that is cheap)."""
-    broken: dict[str, tuple[Status, str]] = field(default_factory=dict)
-    """Why a program can't be had, by export key: tried once per run, not once per method."""
-
-    def remember(self, job: Job, status: Status, reason: str) -> None:
-        """Note how the export of a job ended: one that failed is not tried again in this run."""
-        if status == "ok":
-            self.broken.pop(job.export_key, None)
-        else:
-            self.broken[job.export_key] = status, reason
+    broken: Failures = field(default_factory=Failures)
+    """Which programs can't be had: tried once per run, not once per method."""
 
     def program_of(self, job: Job, exporter: Environment | None) -> tuple[Program, float]:
         """Return the program of a run job, exporting it first where it is not in the store.
@@ -108,7 +112,7 @@ class Exports(Workplace):
         check = self._check(export, exporter, found.path, found.info)
         if wrong := check.get("wrong"):
             self.programs.remove(key)
-            self.remember(job, "failed", wrong)
+            self.broken.remember(job, "failed", wrong)
             raise NoProgramError("failed", wrong)
         if check:
             found = replace(found, info={**found.info, "check": check})
@@ -134,7 +138,7 @@ class Exports(Workplace):
                 if wrong := info["check"].get("wrong"):
                     self.programs.remove(key)
                     outcome = replace(outcome, status="failed", reason=wrong)
-            self.remember(job, outcome.status, outcome.reason)
+            self.broken.remember(job, outcome.status, outcome.reason)
             if outcome.status != "ok":
                 return outcome, None
             return outcome, self.programs.keep(key, pte, info)

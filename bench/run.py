@@ -63,7 +63,7 @@ class Runner:
         for job in self.plan.jobs:
             record = records.get(job.key)
             if record and job.kind == "export":
-                self.measurer.remember(job, record["status"], record["reason"])
+                self.measurer.broken.remember(job, record["status"], record["reason"])
 
     def _write_tables(self, records: Mapping[str, Mapping[str, Any]]) -> None:
         ordered = [records[job.key] for job in self.plan.jobs if job.key in records]

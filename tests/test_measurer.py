@@ -185,7 +185,7 @@ def test_a_run_without_a_program_says_how_its_export_ended(
 ) -> None:
     export, encode, _ = jobs()
     # Words of another status in the reason mean nothing.
-    measurer.remember(export, status, "unsupported: so it said")
+    measurer.broken.remember(export, status, "unsupported: so it said")
     record = measurer.measure(encode)
     assert record["status"] == of_the_run
     assert record["reason"] == f"no program to run: {status}: unsupported: so it said"
@@ -193,7 +193,7 @@ def test_a_run_without_a_program_says_how_its_export_ended(
     assert of_the_export["status"] == status
     assert of_the_export["reason"] == "unsupported: so it said"
     assert workers.started == []
-    measurer.remember(export, "ok", "")
+    measurer.broken.remember(export, "ok", "")
     assert measurer.measure(encode)["status"] == "ok"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.disk import writing
 from bench.errors import EtPeakError
+from bench.exports import Failures
 from bench.launch.kinds import KINDS, launcher_of, width_of
 from bench.launch.launchers import NodeFailedError, launch
 from bench.launch.node import (
@@ -23,7 +24,6 @@ from bench.launch.node import (
     write_report,
 )
 from bench.launch.units import Unit, by_program, one_by_one, waves
-from bench.measure import Status
 from bench.measurer import How
 from bench.needs import memory_need
 from bench.plan import Job
@@ -57,7 +57,7 @@ class Fleet:
         apart: whether measurements of one program may run at once, as in a bisection's round.
         known: the highest RSS of measurements taken before, by job id.
         arrived: is told of each record as soon as the controller sees it.
-        broken: why a program can't be had, by export key.
+        broken: which programs can't be had.
         environments: gives those of a node; for tests.
     """
 
@@ -71,7 +71,7 @@ class Fleet:
     apart: bool = False
     known: Mapping[str, int] = field(default_factory=dict)
     arrived: Callable[[Mapping[str, Any]], None] = lambda _record: None
-    broken: dict[str, tuple[Status, str]] = field(default_factory=dict)
+    broken: Failures = field(default_factory=Failures)
     environments: Callable[[Request], NodeEnvironments] = environments_here
 
     def __post_init__(self) -> None:
@@ -83,13 +83,6 @@ class Fleet:
     def timeline(self) -> bool:
         """Whether the RSS of each process is sampled against time."""
         return self.request.timeline
-
-    def remember(self, job: Job, status: Status, reason: str) -> None:
-        """Note how the export of a job ended: one that failed is not tried again in this run."""
-        if status == "ok":
-            self.broken.pop(job.export_key, None)
-        else:
-            self.broken[job.export_key] = status, reason
 
     def measure_all(self, jobs: Sequence[Job], how: How = "measure") -> Iterator[dict[str, Any]]:
         """Take measurements; give each one's record once, as soon as its group is done.

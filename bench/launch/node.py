@@ -16,6 +16,7 @@ from filelock import FileLock
 from omegaconf import DictConfig
 
 from bench import machine
+from bench.exports import Failures
 from bench.launch.units import Unit
 from bench.measure import Status
 from bench.measurer import How, Measurer
@@ -126,7 +127,7 @@ def _measure(order: Order, unit: Unit, folder: RunFolder) -> None:
         check=order.request.check,
         timeline=order.request.timeline,
         timed=order.timed,
-        broken=dict(order.broken),
+        broken=Failures(order.broken),
     )
     for job in refuse_too_large(Plan(unit.jobs), machine.memory_bytes()).jobs:
         with _alone_on_this_machine() if order.timed else contextlib.nullcontext():
