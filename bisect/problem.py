@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 _EXACT = 3
 """An exact value counts as so many runs: no outlier, and a level of its own where it differs."""
+_ALIKE = 1e-9
+"""The weight of a candidate that can't have changed a thing, next to one of the others' 1."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
@@ -139,21 +141,31 @@ class State:
         return State(replace(self.problem, untestable=untestable), kept)
 
 
-def relevance_prior(last: int, relevant: Iterable[int], doubt: float = 0.02) -> tuple[float, ...]:
+def relevance_prior(
+    last: int, relevant: Iterable[int], alike: Iterable[int] = (), doubt: float = 0.02
+) -> tuple[float, ...]:
     """Weights for candidates of which only the `relevant` should matter.
 
-    `doubt` is the chance that the culprit is one of the others all the same.
+    `doubt` is the chance that the culprit is one of the others all the same, but for those
+    `alike`: what they build is what was built before them. These keep a weight next to nothing,
+    so that every stretch of candidates has some.
 
     >>> relevance_prior(4, [3], doubt=0.03)
     (0.01, 0.01, 0.97, 0.01)
     """
     chosen = set(relevant)
-    if not all(1 <= i <= last for i in chosen):
-        raise ValueError(f"relevant candidates must be in 1..{last}")
+    ruled_out = set(alike) - chosen
+    if not all(1 <= i <= last for i in chosen | ruled_out):
+        raise ValueError(f"relevant candidates, and those alike, must be in 1..{last}")
     if not 0 < doubt < 1:
         raise ValueError(f"doubt must be between 0 and 1: {doubt}")
-    others = last - len(chosen)
-    if not chosen or not others:
-        return (1.0 / last,) * last
-    inside, outside = (1 - doubt) / len(chosen), doubt / others
-    return tuple(inside if i in chosen else outside for i in range(1, last + 1))
+    others = last - len(chosen) - len(ruled_out)
+    inside, outside = 1.0, 1.0
+    if chosen and others:
+        inside, outside = (1 - doubt) / len(chosen), doubt / others
+    weights = [
+        inside if i in chosen else outside * _ALIKE if i in ruled_out else outside
+        for i in range(1, last + 1)
+    ]
+    whole = sum(weights)
+    return tuple(weight / whole for weight in weights)

@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.repository import Repository
 from bench.request import Request
-from bench.revision.relevance import files_read, relevant
+from bench.revision.relevance import alike, files_read, relevant
 
 _BUILT = ("nightly", "source")
 """Rungs whose native code is the commit's own: what is read does not tell what matters there."""
@@ -96,7 +96,9 @@ def search(rig: Rig, stage: Stage) -> Searched:
         finding = Bisection(problem, prober, settings, listener, narrow).run()
     wanted = candidates(stage.range, prober.all_records) if narrow else list(range(1, last + 1))
     why = "they touch a file that the measured process read" if narrow and wanted else NO_NARROWING
-    if not wanted:  # nothing was traced, or nothing of it changed: all are alike
+    if narrow and wanted and narrow.alike:
+        why += f"; {len(narrow.alike)} others build the very environment of the one before"
+    if not wanted:  # nothing was traced, or nothing of it changed: all are weighed alike
         wanted = list(range(1, last + 1))
     elif narrow and len(wanted) == last:
         why = "each touches a file that the measured process read, or native code was built"
@@ -123,14 +125,19 @@ class _Narrowing:
         self._prober = prober
         self._listener = listener
         self._shown: set[int] = set()
+        self.alike = alike(stage.changes, stage.shas[1:])
+        """Candidates whose environment is, by its build key, that of the one before."""
 
     def __call__(self) -> tuple[float, ...]:
         last = len(self._stage.names) - 1
         wanted = candidates(self._stage, self._prober.all_records)
         if len(wanted) not in self._shown:
             self._shown.add(len(wanted))
-            self._listener.say(f"  {len(wanted)} of {last} candidates touch a file that was read")
-        return relevance_prior(last, wanted)
+            self._listener.say(
+                f"  {len(wanted)} of {last} candidates touch a file that was read; "
+                f"{len(self.alike)} build the very environment of the one before"
+            )
+        return relevance_prior(last, wanted, self.alike)
 
 
 def _runtime(rig: Rig, stage: Stage) -> str:

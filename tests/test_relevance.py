@@ -4,7 +4,7 @@ import pytest
 
 from bench.results.record import RunFolder
 from bench.revision.__main__ import main
-from bench.revision.relevance import files_read, relevant
+from bench.revision.relevance import alike, files_read, relevant
 from tests.environment.overlays import Repository
 
 
@@ -39,6 +39,7 @@ def test_commits_that_touch_what_was_read() -> None:
         "e": ("exir/a.py.orig", "exir/aa.py"),
     }
     assert relevant(changes, list("abcde"), {"exir/a.py"}) == [2, 4]
+    assert alike(changes, list("abcde")) == [1, 3]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from bench.environment.overlay_plan import VERSION_TEXT
 from bench.environment.tree import FileEntry, TreeSource
 from bench.errors import BuildError, RequestError
 from bench.git import GIT, git_variables
@@ -156,7 +157,7 @@ class GitTree:
 
 def read_version(tree: TreeSource) -> str:
     """Read ``version.txt`` of a tree that is laid out as the repository is."""
-    entry = tree.files().get("version.txt")
+    entry = tree.files().get(VERSION_TEXT)
     if entry is None:
         return "0"
     ((_, content),) = tree.read([entry.blob_id])

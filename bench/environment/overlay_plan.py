@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from posixpath import dirname, join, normpath
+from posixpath import dirname, join, normpath, splitext
 
 from bench.environment.tree import LINK, SUBMODULE, FileEntry
 
@@ -25,6 +25,8 @@ KINDS = (".py", ".pyi", ".fbs", ".yaml", ".typed")
 NATIVE = ("data/", "include/", "lib/", "share/")
 """Folders of the package that the build fills, and the base's stay."""
 VERSION_FILE = "version.py"
+VERSION_TEXT = "version.txt"
+"""Of the repository: the version that a package made of it gets."""
 MLX_GENERATOR = "backends/mlx/serialization/generate.py"
 MLX_SCHEMA = "backends/mlx/serialization/schema.fbs"
 _MLX_GENERATED = (
@@ -83,6 +85,19 @@ def is_source(path: str) -> bool:
     """Tell whether a commit, and not a compiler, decides this file of the package."""
     shader = path.startswith(_SHADERS) and path.endswith(_SHADER_KINDS)
     return path.endswith(KINDS) or shader
+
+
+def is_laid_over(path: str) -> bool:
+    """Tell whether this file of the repository is what an overlay is made from, links aside."""
+    return path.startswith(PACKAGE) or is_source(path) or path == VERSION_TEXT
+
+
+def may_decide(path: str) -> bool:
+    """Tell whether a change to this file of the repository can change an overlay at all.
+
+    What has no extension may be a link or a submodule, which decide what else there is.
+    """
+    return is_laid_over(path) or not splitext(path)[1]
 
 
 def is_compiled(path: str) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bench.environment.git_tree import Git, read_version
-from bench.environment.overlay_plan import PACKAGE, is_source
+from bench.environment.overlay_plan import is_laid_over
 from bench.environment.tree import FILE, LINK, FileEntry, blob_id
 from bench.errors import BuildError, RequestError
 
@@ -94,7 +94,7 @@ class WorkingTree:
         changes = {}
         for line in status.split(b"\0"):
             path = line[3:].decode(errors="replace")
-            if path.startswith(PACKAGE) or is_source(path) or path == "version.txt":
+            if is_laid_over(path):
                 changes[path] = self._entry(path)
         return changes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.environment.overlay_plan import PACKAGE, VERSION_FILE, sources_of
+from bench.environment.overlay_plan import PACKAGE, VERSION_FILE, may_decide, sources_of
 
 
 def files_read(records: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -37,6 +37,19 @@ def relevant(
         read: repository paths.
     """
     return [number for number, sha in enumerate(commits, 1) if touched(changes.get(sha, ()), read)]
+
+
+def alike(changes: Mapping[str, Sequence[str]], commits: Sequence[str]) -> list[int]:
+    """Return the positions (from 1) of the commits that build what the one before them built.
+
+    Their overlays have equal build keys, so they can't have changed a thing: none of what they
+    change is part of an overlay. The arguments are those of :func:`relevant`.
+    """
+    return [
+        number
+        for number, sha in enumerate(commits, 1)
+        if not any(may_decide(path) for path in changes.get(sha, ()))
+    ]
 
 
 def touched(paths: Iterable[str], read: Collection[str]) -> list[str]:

@@ -234,10 +234,20 @@ def test_relevance_is_a_prior_not_a_filter() -> None:
     assert verdict(surprised).culprit == 200
 
 
-@given(st.integers(1, 50), st.sets(st.integers(1, 50)))
-def test_relevance_prior_sums_to_one(last: int, relevant: set[int]) -> None:
-    weights = relevance_prior(last, {i for i in relevant if i <= last})
+@given(st.integers(1, 50), st.sets(st.integers(1, 50)), st.sets(st.integers(1, 50)))
+def test_relevance_prior_sums_to_one(last: int, relevant: set[int], same: set[int]) -> None:
+    inside = set(range(1, last + 1))
+    weights = relevance_prior(last, relevant & inside, same & inside)
     assert sum(weights) == pytest.approx(1) and min(weights) > 0
+
+
+@pytest.mark.parametrize("relevant", [[], [50, 120, 232]])
+def test_what_builds_the_environment_of_the_one_before_is_no_culprit(relevant: list[int]) -> None:
+    prior = relevance_prior(400, relevant, [i for i in range(1, 401) if i % 2])
+    start = started(Problem(400, prior=prior), [0.0] * 3, [1.0] * 3)
+    found, runs = run(start, stepped(232, 0, 1))
+    assert verdict(found).credible_set == (232,)
+    assert runs <= math.ceil(math.log2(200)) + 1
 
 
 @quick

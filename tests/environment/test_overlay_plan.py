@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.environment.overlay_plan import is_compiled, is_source, links, make_plan
+from bench.environment.overlay_plan import is_compiled, is_source, links, make_plan, may_decide
 from bench.environment.tree import FileEntry, blob_id
 
 LINKED = {"src/executorch/exir": "../../exir", "src/executorch/data": "../../data"}
@@ -120,6 +120,26 @@ def test_what_mlx_generates_is_named_after_what_it_is_made_from():
 def test_kinds(path, source, compiled):
     assert is_source(path) == source
     assert is_compiled(path) == compiled
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["README.md", "exir/a.cpp", "exir/TARGETS.bzl", "docs/a.rst", ".ci/x.sh", "exir/a.md"],
+)
+def test_what_cannot_decide_an_overlay_leaves_its_key(path):
+    assert not may_decide(path)
+    assert plan(["exir/a.py", path]).key == plan(["exir/a.py"]).key
+
+
+@pytest.mark.parametrize("path", ["exir/b.py", "exir/b.pyi", "src/executorch/b.py", "exir/b.yaml"])
+def test_what_changes_the_key_of_an_overlay_may_decide_it(path):
+    assert may_decide(path)
+    assert plan(["exir/a.py", path]).key != plan(["exir/a.py"]).key
+
+
+@pytest.mark.parametrize("path", ["version.txt", "third-party/fmt", "src/executorch/exir"])
+def test_versions_links_and_submodules_may_decide_an_overlay(path):
+    assert may_decide(path)
 
 
 def test_a_blob_has_the_name_that_git_gives_it():
