@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from bench.needs import kquant_weights
-from bench.plan import Job, Plan, digest, job_id
+from bench.plan import Job, Plan, as_export, digest, job_id
+from bench.values import format_seconds
 
 # Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that
 # was measured before uses what it took then.
@@ -30,11 +31,22 @@ _EXPORT_KQUANT = (9.0, 0.015)
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for the jobs of a plan, and how many of them were measured before."""
+    """How long a plan takes.
+
+    Attributes:
+        seconds: for its jobs.
+        jobs: how many they are.
+        from_history: how many of them were measured before.
+        programs: how many programs are no job of the plan, but are exported where the store has
+            none.
+        programs_s: the seconds of all these exports.
+    """
 
     seconds: float
     jobs: int
     from_history: int
+    programs: int
+    programs_s: float
 
 
 def history(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
@@ -78,10 +90,47 @@ def seconds_of(job: Job, known: Mapping[str, float]) -> float:
     return _START_S + share * executions * per_execution
 
 
-def estimate(plan: Plan, known: Mapping[str, float]) -> Estimate:
-    """Estimate a whole plan."""
+def exports_first(jobs: Iterable[Job], met: Collection[str] = ()) -> list[Job]:
+    """Return the exports that run jobs bring along where the store lacks their program.
+
+    Args:
+        jobs: in their order.
+        met: export keys of which the program is there, or known not to be had.
+    """
+    there = set(met)
+    found = []
+    for job in jobs:
+        needed = job.kind == "run" and job.program is None and job.unsupported is None
+        if needed and job.export_key not in there:
+            found.append(as_export(job))
+        there.add(job.export_key)
+    return found
+
+
+def seconds_left(jobs: Iterable[Job], known: Mapping[str, float], met: Collection[str]) -> float:
+    """Estimate the jobs, with the exports that they may bring along; ``met`` as above."""
+    jobs = list(jobs)
+    return sum(seconds_of(job, known) for job in [*jobs, *exports_first(jobs, met)])
+
+
+def estimate(plan: Plan, known: Mapping[str, float], met: Collection[str] = ()) -> Estimate:
+    """Estimate a whole plan; ``met`` as above."""
+    first = exports_first(plan.jobs, met)
     return Estimate(
         sum(seconds_of(job, known) for job in plan.jobs),
         len(plan.jobs),
         sum(job_id(job) in known for job in plan.jobs),
+        len(first),
+        sum(seconds_of(job, known) for job in first),
+    )
+
+
+def programs_first(estimate: Estimate) -> str:
+    """Say what exports may come on top of an estimate; empty where none do."""
+    if not estimate.programs:
+        return ""
+    programs = "program" if estimate.programs == 1 else f"{estimate.programs} programs"
+    return (
+        f", and up to {format_seconds(estimate.programs_s)} to export the {programs} "
+        "where not stored yet"
     )

@@ -115,6 +115,10 @@ class Plan:
         """Return what is left of it; ``done`` holds the keys of finished jobs."""
         return Plan(tuple(job for job in self.jobs if job.key not in done))
 
+    def exports_of(self, done: Collection[str]) -> set[str]:
+        """Return the export keys that finished jobs have met."""
+        return {job.export_key for job in self.jobs if job.key in done}
+
     @property
     def revisions(self) -> list[str]:
         """Return the revisions whose environments are needed, in order of first need."""

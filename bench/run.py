@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.estimate import seconds_of
+from bench.estimate import seconds_left
 from bench.launch.fleet import Fleet
 from bench.measurer import Measurer
 from bench.plan import Job, Plan
@@ -42,8 +42,10 @@ class Runner:
         return [records[job.key] for job in self.plan.jobs]
 
     def _here(self, left: Sequence[Job]) -> Iterator[dict[str, Any]]:
+        met = self.plan.exports_of({job.key for job in self.plan.jobs} - {job.key for job in left})
         for number, job in enumerate(left):
-            self.progress.begin(job.label, sum(seconds_of(j, self.known_s) for j in left[number:]))
+            self.progress.begin(job.label, seconds_left(left[number:], self.known_s, met))
+            met.add(job.export_key)
             for record in self.measurer.measure_all([job]):
                 yield record
                 self.progress.end(_summary(job, record))

@@ -18,7 +18,7 @@ from bench.compose import host
 from bench.config import load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
-from bench.estimate import estimate, history
+from bench.estimate import estimate, history, programs_first
 from bench.experiment import WORD, Experiment, load_experiment, resolved, sentence
 from bench.launch.fleet import Fleet, memory_budget
 from bench.launch.kinds import GROUP, KINDS, SERIAL, is_launch_word, launcher_of
@@ -69,7 +69,7 @@ def run(
     known = _history(request.out)
     if dry:
         done = {record["job_key"] for record in folder.records()} if folder else set()
-        preview(console, plan.without(done), known, revisions)
+        preview(console, plan, done, known, revisions)
         return Exit.OK
     return _measure(request, plan, known, revisions, folder, console, experiment)
 
@@ -173,8 +173,9 @@ def carry_out(
 
     """
     done = {record["job_key"] for record in folder.records()}
-    left = estimate(plan.without(done), known)
+    left = estimate(plan.without(done), known, plan.exports_of(done))
     about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"
+    about += programs_first(left)
     console.print(
         f"run {folder.id}: {len(plan.cells)} cells, "
         f"{f'{about} besides building environments' if left.jobs else NOTHING_LEFT}",

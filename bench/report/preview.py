@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from rich import box
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.estimate import estimate, seconds_of
+from bench.estimate import estimate, programs_first, seconds_of
 from bench.plan import Plan
 from bench.values import format_seconds
 
@@ -25,9 +25,22 @@ class Describer(Protocol):
 
 
 def preview(
-    console: Console, plan: Plan, known: Mapping[str, float], environments: Describer
+    console: Console,
+    whole: Plan,
+    done: Collection[str],
+    known: Mapping[str, float],
+    environments: Describer,
 ) -> None:
-    """Print what is to be measured. Nothing is built or measured."""
+    """Print what of a plan is to be measured. Nothing is built or measured.
+
+    Args:
+        console: where to print.
+        whole: the plan.
+        done: keys of the jobs that are finished.
+        known: seconds of earlier measurements, see :func:`bench.estimate.history`.
+        environments: says what they are.
+    """
+    plan = whole.without(done)
     if not plan.jobs:
         console.print(NOTHING_LEFT)
         return
@@ -36,9 +49,9 @@ def preview(
         _say(console, line)
     for revision in plan.revisions:
         _say(console, f"environment {revision}: {environments.describe(revision)}")
-    total = estimate(plan, known)
+    total = estimate(plan, known, whole.exports_of(done))
     source = f"{total.from_history} of {total.jobs} from earlier runs, the others by a rough rule"
-    _say(console, f"about {format_seconds(total.seconds)} ({source})")
+    _say(console, f"about {format_seconds(total.seconds)} ({source}){programs_first(total)}")
 
 
 def _table(plan: Plan, known: Mapping[str, float]) -> Table:
