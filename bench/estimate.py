@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from bench.jobs import Job, Plan, as_export, digest, job_id
 from bench.needs import kquant_weights
-from bench.plan import Job, Plan, as_export, digest, job_id
 from bench.values import format_seconds
 
 # Seconds of an export: fixed + per transformer block. Rough, from 2 x86-64 cores; a plan that

@@ -23,7 +23,8 @@ from omegaconf import OmegaConf
 from bench.compose import CONF
 from bench.config import lasting_word, load
 from bench.errors import RequestError, choices
-from bench.plan import Plan, make_plan
+from bench.jobs import Plan
+from bench.plan import make_plan
 from bench.request import Request
 from bench.values import format_mb, format_seconds
 

@@ -11,8 +11,8 @@ from typing import Any
 from bench.disk import DiskError
 from bench.environment import Environment
 from bench.fit import compared_by_default
+from bench.jobs import Job, as_export
 from bench.measure import WORKER_ROOT, Outcome, Status
-from bench.plan import Job, as_export
 from bench.programs import Program, program_key
 from bench.pte import changed
 from bench.script import unchanged

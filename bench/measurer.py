@@ -13,8 +13,8 @@ from bench.environment import Environment
 from bench.environment.native import NoRunnerError
 from bench.errors import BuildError
 from bench.exports import Exports, NoProgramError
+from bench.jobs import Job
 from bench.measure import Outcome
-from bench.plan import Job
 from bench.programs import Program
 from bench.request import Limits
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.plan import Job, Plan, digest, job_id
+from bench.jobs import Job, Plan, digest, job_id
 from bench.values import format_mb
 
 # Bytes of a weight: see et_worker/models/kquant_blocks.py.

@@ -17,7 +17,7 @@ import psutil
 from filelock import FileLock
 
 from bench.disk import writing
-from bench.plan import digest
+from bench.jobs import digest
 from bench.results.record import write_whole
 
 LIMIT_BYTES = 20 * 10**9

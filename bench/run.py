@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.estimate import seconds_left
+from bench.jobs import Job, Plan
 from bench.launch.fleet import Fleet
 from bench.measurer import Measurer
-from bench.plan import Job, Plan
 from bench.report.progress import RunProgress
 from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows, phase_rows, timeline_rows

@@ -20,12 +20,13 @@ from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history, programs_first
 from bench.experiment import WORD, Experiment, load_experiment, resolved, sentence
+from bench.jobs import Plan
 from bench.launch.fleet import Fleet, memory_budget
 from bench.launch.kinds import GROUP, KINDS, SERIAL, is_launch_word, launcher_of
 from bench.measurer import Measurer
 from bench.needs import peaks, refuse_too_large
 from bench.place import ROOT
-from bench.plan import Plan, make_plan
+from bench.plan import make_plan
 from bench.report.preview import NOTHING_LEFT, preview
 from bench.report.progress import RunProgress
 from bench.report.table import legend, narrowed, rich_table, summarise

@@ -8,7 +8,7 @@ from typing import Any
 from bench import executor_runner
 from bench.environment import Environment
 from bench.environment.native import NoRunnerError, native_runner
-from bench.plan import Job
+from bench.jobs import Job
 from bench.programs import Program
 from bench.pte import read_program
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from bench.disk import DiskError, blames_disk, check_room, writing
 from bench.environment import Environment, worker_env
+from bench.jobs import Job
 from bench.ladder import Needs
 from bench.measure import Outcome, run_worker
-from bench.plan import Job
 from bench.programs import ProgramStore
 from bench.progress import Progress
 from bench.request import Limits

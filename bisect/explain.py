@@ -21,8 +21,8 @@ from typing import Any, Protocol
 
 from bench.environment.tools import ensure_memray
 from bench.errors import EtPeakError
+from bench.jobs import Job
 from bench.measure import Outcome
-from bench.plan import Job
 from bench.repository import Repository, patch
 from bench.results.record import RunFolder
 from bench.revision.relevance import files_read

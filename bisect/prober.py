@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from bench.errors import EtPeakError
+from bench.jobs import Job, as_export
 from bench.launch.fleet import Fleet
 from bench.measure import Outcome
 from bench.measurer import How, Measurer
-from bench.plan import Job, as_export, make_plan
+from bench.plan import make_plan
 from bench.request import Request
 from bench.results.rows import delegation
 

@@ -7,7 +7,8 @@ import pytest
 from bench.compose import group_choices
 from bench.config import load
 from bench.estimate import estimate, exports_first, programs_first, seconds_left, seconds_of
-from bench.plan import Job, Plan, make_plan
+from bench.jobs import Job, Plan
+from bench.plan import make_plan
 
 BACKENDS = [name for name in group_choices("backend") if name != "auto"]
 

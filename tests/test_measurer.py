@@ -11,9 +11,10 @@ from bench.config import load
 from bench.disk import DiskError
 from bench.errors import BuildError
 from bench.fit import compared_by_default
+from bench.jobs import Job
 from bench.measure import Status
 from bench.measurer import Measurer
-from bench.plan import Job, make_plan
+from bench.plan import make_plan
 from bench.programs import ProgramStore
 from bench.request import Limits
 from bench.results.record import RunFolder

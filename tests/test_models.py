@@ -8,7 +8,8 @@ from bench import fit
 from bench.config import load
 from bench.errors import RequestError
 from bench.estimate import seconds_of
-from bench.plan import Plan, make_plan
+from bench.jobs import Plan
+from bench.plan import make_plan
 from bench.results.tables import read_csv
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"

@@ -1,7 +1,8 @@
 import pytest
 
 from bench.config import load
-from bench.plan import Plan, as_export, make_plan
+from bench.jobs import Plan, as_export
+from bench.plan import make_plan
 
 LINUX = "linux-x86_64"
 

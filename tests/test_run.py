@@ -8,8 +8,9 @@ import pytest
 
 from bench.config import load
 from bench.disk import DiskError
+from bench.jobs import Plan
 from bench.measurer import Measurer
-from bench.plan import Plan, make_plan
+from bench.plan import make_plan
 from bench.programs import ProgramStore
 from bench.request import Limits
 from bench.results.record import RunFolder

@@ -7,7 +7,8 @@ import pytest
 
 from bench.config import load
 from bench.errors import RequestError
-from bench.plan import as_export, make_plan
+from bench.jobs import as_export
+from bench.plan import make_plan
 from bench.script import read_script, unchanged
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -28,9 +28,10 @@ from bench.command import run_command
 from bench.compose import host
 from bench.config import load
 from bench.errors import BuildError, Exit, RequestError
+from bench.jobs import Plan
 from bench.needs import refuse_too_large
 from bench.place import ours
-from bench.plan import Plan, make_plan
+from bench.plan import make_plan
 from bench.request import Request
 from bench.results.record import check_out
 from bench.values import format_mb

@@ -14,8 +14,8 @@ from typing import Any
 from bench.bundle.manifest import FORMAT, NAME, OUTPUT_SHA, SUMS, sums_text
 from bench.disk import writing
 from bench.errors import BuildError
+from bench.jobs import Job, Plan, as_export
 from bench.measurer import Measurer
-from bench.plan import Job, Plan, as_export
 from bench.programs import Program, ProgramStore
 from bench.progress import Unwatched
 from bench.request import Request

@@ -8,7 +8,7 @@ from typing import Any
 from bench.analysis.cells import COLUMNS
 from bench.errors import RequestError
 from bench.ingest.fields import KINDS
-from bench.plan import digest
+from bench.jobs import digest
 from bench.results.cells import KEY
 
 _REQUIRED = ("model", "method")

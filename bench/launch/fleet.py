@@ -13,6 +13,7 @@ from typing import Any
 from bench.disk import writing
 from bench.errors import EtPeakError
 from bench.exports import Failures
+from bench.jobs import Job
 from bench.launch.kinds import KINDS, launcher_of, width_of
 from bench.launch.launchers import NodeFailedError, launch
 from bench.launch.node import (
@@ -26,7 +27,6 @@ from bench.launch.node import (
 from bench.launch.units import Unit, by_program, one_by_one, waves
 from bench.measurer import How
 from bench.needs import memory_need
-from bench.plan import Job
 from bench.progress import Progress
 from bench.request import Request
 from bench.results.record import RunFolder

@@ -17,11 +17,11 @@ from omegaconf import DictConfig
 
 from bench import machine
 from bench.exports import Failures
+from bench.jobs import Plan
 from bench.launch.units import Unit
 from bench.measure import Status
 from bench.measurer import How, Measurer
 from bench.needs import refuse_too_large
-from bench.plan import Plan
 from bench.programs import ProgramStore
 from bench.progress import Unwatched
 from bench.request import Request

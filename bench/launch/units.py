@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench.plan import Job
+from bench.jobs import Job
 
 
 @dataclass(frozen=True)

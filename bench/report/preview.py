@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.estimate import estimate, programs_first, seconds_of
-from bench.plan import Plan
+from bench.jobs import Plan
 from bench.values import format_seconds
 
 NOTHING_LEFT = "nothing is left to measure"

@@ -13,9 +13,10 @@ from bench import machine
 from bench.analysis.cells import COLUMNS
 from bench.compose import host
 from bench.errors import BuildError, RequestError
+from bench.jobs import Plan
 from bench.needs import refuse_too_large
 from bench.packages import differences
-from bench.plan import Plan, make_plan
+from bench.plan import make_plan
 from bench.request import Request
 from bench.rerun.asked import Asked
 from bench.rerun.find import Recorded

@@ -15,8 +15,9 @@ import pytest
 
 from bench.config import load
 from bench.errors import BuildError
+from bench.jobs import Job
 from bench.measure import Outcome
-from bench.plan import Job, make_plan
+from bench.plan import make_plan
 from bench.repository import commit_info, open_repository
 from bench.results.record import RunFolder
 from tests.bisect.test_holders import MB, site

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.config import load
+from bench.jobs import Job
 from bench.launch.fleet import Fleet
-from bench.plan import Job, make_plan
+from bench.plan import make_plan
 from bench.programs import ProgramStore
 from bench.request import Request
 from bench.results.record import RunFolder

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.errors import RequestError
+from bench.jobs import Job
 from bench.launch.fleet import LostError, memory_budget
-from bench.plan import Job
 from bench.results.rows import measurement_rows, phase_rows
 from tests.launch.nodes import Nodes, fleet, jobs_of, request
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.config import load
+from bench.jobs import Job
 from bench.launch.units import Unit, by_program, one_by_one, waves
-from bench.plan import Job, make_plan
+from bench.plan import make_plan
 
 JOBS = make_plan(
     load(["backend=xnnpack", "precision=fp32,bf16", "commit=v1.4.1,v1.5.1", "repeats=2"]),

@@ -7,7 +7,8 @@ from bench.compose import GROUPS
 from bench.config import VALUES, load
 from bench.errors import RequestError
 from bench.estimate import seconds_of
-from bench.plan import Plan, make_plan
+from bench.jobs import Plan
+from bench.plan import make_plan
 from bench.pte import EXPORTER
 
 SMALL = Path(__file__).parent / "small.pte"
