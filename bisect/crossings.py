@@ -113,7 +113,7 @@ def _measure(
         f"{exporter} on {runtime}": (exporter, runtime) for exporter, runtime in ends.values()
     }
     names = list(by_name)
-    listener = rig.listener(names)
+    listener = rig.listener(names, in_turn=True)
     asked = [end for pair in ends.values() for end in pair]
     prober = rig.prober("crossings", names, bench, lambda n: by_name[n], listener, asked)
     runs = max(2, rig.request.settings.repeats)

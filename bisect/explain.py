@@ -74,7 +74,7 @@ def _explain_one(
         try:
             changed = changed_lines(repository, named, read, held)
         except EtPeakError as error:  # a clone without contents, and no network
-            say(f"  the changed lines can't be shown: {error}")
+            say(f"the changed lines can't be shown: {error}")
     return Explanation(held, phases, why_not, changed, named.sha or "")
 
 
@@ -161,7 +161,7 @@ class Profiles:
         if self.replaying:
             raise NoProfileError(f"no profile of {name} was kept")
         tools = ensure_memray(self.cache, self.say)
-        self.say(f"  {name} under memray: slower, and no measurement")
+        self.say(f"{name} under memray: slower, and no measurement")
         place = self.folder.path.absolute() / _FOLDER
         place.mkdir(exist_ok=True)
         capture = place / f"{key}.bin"

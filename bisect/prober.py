@@ -49,6 +49,7 @@ class RealProber:
             are used.
         companions: whether exact numbers of the program may be searched by.
         fleet: measures in the measurer's place, several side by side; None where it is done here.
+        elapsed: seconds that the bisection took up to now, kept with each measurement.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class RealProber:
         *,
         companions: bool = True,
         fleet: Fleet | None = None,
+        elapsed: Callable[[], float] = float,
     ) -> None:
         self._names = names
         self._metric = metric
@@ -74,6 +76,7 @@ class RealProber:
         self._host = host
         self._companions = companions
         self._fleet = fleet
+        self._elapsed = elapsed
         self.records: dict[int, list[dict[str, Any]]] = defaultdict(list)
         """Measurements of the metric, by revision."""
         self.programs: dict[int, dict[str, Any]] = {}
@@ -179,6 +182,7 @@ class RealProber:
         for record in taker.measure_all([job for _, job in asked], how):
             name = names[record["job_key"]]
             record |= {"stage": self.stage, "revision": name, "metric": self._metric.name}
+            record["elapsed_s"] = round(self._elapsed(), 1)
             self._measurer.folder.append(record)
             records[record["job_key"]] = record
         return [records[job.key] for _, job in asked]

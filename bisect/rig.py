@@ -8,6 +8,7 @@ spent outside the workers, and over ExecuTorch's 426 commits that was 1% on a bu
 
 from __future__ import annotations
 
+from bisect.clock import Clock
 from bisect.listener import ConsoleListener
 from bisect.metrics import Metric
 from bisect.prober import RealProber, Recorded
@@ -43,6 +44,7 @@ class Rig:
     Attributes:
         replaying: use the recorded values only: nothing is measured, built or written.
         probers: those made so far.
+        clock: counts the seconds of all starts of the bisection.
     """
 
     request: BisectRequest
@@ -51,9 +53,11 @@ class Rig:
     console: Console
     replaying: bool = False
     probers: list[RealProber] = field(default_factory=list)
+    clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
         self._earlier = self.folder.records()
+        self.clock = Clock(self.folder)
 
     @property
     def metric(self) -> Metric:
@@ -77,9 +81,9 @@ class Rig:
         """Print a line."""
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    def listener(self, names: Sequence[str]) -> ConsoleListener:
-        """Make what shows the search of a range."""
-        return ConsoleListener(self.console, names, self.metric)
+    def listener(self, names: Sequence[str], *, in_turn: bool = False) -> ConsoleListener:
+        """Make what shows the search of a range, or of names that are run in turn."""
+        return ConsoleListener(self.console, names, self.metric, in_turn=in_turn)
 
     def prober(
         self,
@@ -117,6 +121,7 @@ class Rig:
             host(),
             [*taken, *self._earlier],
             companions=self.request.companion,
+            elapsed=lambda: self.clock.seconds,
             fleet=self._fleet(bench, listener, ends or (names[0], names[-1])),
         )
         self.probers.append(prober)

@@ -7,7 +7,6 @@ two neighbouring releases.
 from __future__ import annotations
 
 import os
-from bisect.clock import Clock
 from bisect.conclusion import Conclusion
 from bisect.crossings import Crossed, cross
 from bisect.explain import explain
@@ -52,7 +51,6 @@ class BisectSession:
         *,
         replaying: bool = False,
     ) -> None:
-        self._clock = Clock(folder)
         self.rig = Rig(request, revisions, folder, console, replaying)
         self._request = request
         self._revisions = revisions
@@ -71,10 +69,10 @@ class BisectSession:
         try:
             searched = self._search()
         finally:
-            seconds = self._clock.seconds
+            seconds = self.rig.clock.seconds
             if not self.rig.replaying:
                 with suppress(DiskError):  # then it is the measurements that say so
-                    self._clock.keep(seconds)
+                    self.rig.clock.keep(seconds)
         conclusion = Conclusion(self.rig, searched, self._moved, tuple(self._notes), seconds)
         conclusion.write()  # whatever becomes of the explanation
         conclusion = replace(conclusion, explained=explain(self.rig, searched))

@@ -134,7 +134,7 @@ class _Narrowing:
         if len(wanted) not in self._shown:
             self._shown.add(len(wanted))
             self._listener.say(
-                f"  {len(wanted)} of {last} candidates touch a file that was read; "
+                f"{len(wanted)} of {last} candidates touch a file that was read; "
                 f"{len(self.alike)} build the very environment of the one before"
             )
         return relevance_prior(last, wanted, self.alike)

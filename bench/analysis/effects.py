@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from bench.analysis.compare import FLOOR
 from bench.analysis.conclusion import Conclusion
+from bench.analysis.figures import FLOOR
 from bench.analysis.observations import Observation, Stratum, notable, rank, reach, strata
 from bench.values import format_percent
 

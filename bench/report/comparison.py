@@ -10,7 +10,8 @@ import pandas as pd
 from rich.console import Console
 
 from bench.analysis.cells import text as cell_text
-from bench.analysis.compare import Comparison, Figure, Line, least_bytes
+from bench.analysis.compare import Comparison, Line
+from bench.analysis.figures import Figure, least_bytes
 from bench.report.grid import Grid, inline, markdown, plain, say, terminal
 from bench.values import format_change, format_percent, format_seconds, format_size
 

@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from rich.console import Console
 
-from bench.analysis.compare import FLOOR, JUDGED, METRICS, Comparison, compare
+from bench.analysis.compare import Comparison, compare
+from bench.analysis.figures import FLOOR, JUDGED, METRICS
 from bench.command import run_command
 from bench.errors import Exit, choices
 from bench.place import ours

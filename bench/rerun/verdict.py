@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.analysis.compare import Comparison, Figure, Line
+from bench.analysis.compare import Comparison, Line
+from bench.analysis.figures import Figure
 from bench.errors import Exit
 from bench.report.grid import Grid
 from bench.values import format_change, format_percent, format_seconds, format_size

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.analysis.compare import FLOOR, compare
+from bench.analysis.compare import compare
+from bench.analysis.figures import FLOOR
 from tests.rows import MB, matrix, row, table
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from bench import session
-from bench.analysis.compare import FLOOR, JUDGED
+from bench.analysis.figures import FLOOR, JUDGED
 from bench.config import load
 from bench.errors import BuildError, Exit
 from bench.packages import packages_hash

@@ -3,7 +3,8 @@
 import pytest
 
 from bench.analysis.cells import COLUMNS
-from bench.analysis.compare import JUDGED, compare
+from bench.analysis.compare import compare
+from bench.analysis.figures import JUDGED
 from bench.errors import Exit
 from bench.rerun.verdict import OUTPUTS, figures, judge
 from bench.results.rows import measurement_rows
