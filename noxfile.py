@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2024.4.15"
 # pip, not uv, installs the controller: it follows the pip configuration of the machine. What is
@@ -37,12 +41,27 @@ def launcher_lock(words: Iterable[str]) -> str:
     return extras[-1] if extras else "controller"
 
 
+def run(session: nox.Session, *words: str, **given: Any) -> None:
+    """Run a program; where it fails, end with its own exit code.
+
+    nox's own is 1, whatever the program said: 1 is a regression or a culprit, and 2 and 3 are not.
+    """
+    try:
+        session.run(*words, **given)
+    except CommandFailed as failed:
+        ended = re.search(r"code (-?\d+)", str(failed))
+        if ended is None:  # it was not even started
+            raise
+        code = int(ended[1])
+        sys.exit(code if code >= 0 else 128 - code)  # of a signal, as a shell says it
+
+
 def command(session: nox.Session, *words: str, codes: Iterable[int] = (0,)) -> None:
     """Run a module of ours with the words of the command line, in the controller's environment."""
     install(session, launcher_lock(session.posargs))
     # nox goes to this folder; a relative path is meant from where the person stands (bench.place).
     env = {"ET_PEAK_CWD": os.environ.get("ET_PEAK_CWD", session.invoked_from)}
-    session.run("python", "-m", *words, *session.posargs, env=env, success_codes=codes)
+    run(session, "python", "-m", *words, *session.posargs, env=env, success_codes=codes)
 
 
 @nox.session
