@@ -27,7 +27,7 @@ def start(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("bench pte=file", "pte: file is empty"),
         ("bench repo=clone commit=main", "clone is no git repository"),
         ("bench.perf environments repo=clone", "clone is no git repository"),
-        ("bench.results name --to file/tables", "{here}/file is no folder"),
+        ("bench.results name to=file/tables", "{here}/file is no folder"),
         ("bench.revision A..B run=latest out=runs", "no finished measurement"),
         ("bench.report runs=runs only", "'only' is no run, table or file (runs in runs: begun"),
         ("bench.report.compare noise=file a b runs=runs", "(runs in runs: begun"),

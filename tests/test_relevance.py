@@ -82,7 +82,9 @@ def test_the_command_names_the_commits_and_what_they_touch(
     assert "has no finished measurement of method=encode" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], ["main"], ["a..b", "x=1"], ["a..b", "run=none"]])
+@pytest.mark.parametrize(
+    "words", [[], ["main"], ["a..b", "x=1"], ["a..b", "run=none"], ["a..b", "c..d"]]
+)
 def test_a_wrong_request_is_one_line(
     words: list[str], run: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:

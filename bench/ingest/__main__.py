@@ -27,9 +27,9 @@ from bench.ingest import fields
 from bench.ingest.readers import Row, read
 from bench.ingest.rows import build
 from bench.place import ours
-from bench.report.words import Words, split
 from bench.results.record import write_whole
 from bench.results.tables import frame, in_order, to_csv
+from bench.words import Words, split
 
 _OWN = ("name", "to", "replace")
 _KEYS = ("kind", *_OWN, *fields.TEXTS, *fields.COUNTS)

@@ -35,9 +35,9 @@ from bench.report.formats import FORMATS
 from bench.report.part import Part, as_markdown, to_terminal
 from bench.report.sources import Source, at_revisions, find, noise_tables
 from bench.report.table import summarise, without_empty
-from bench.report.words import Words, split
 from bench.results.schema import PHASES, TIMELINE
 from bench.results.tables import read_csv, read_table
+from bench.words import Words, split
 
 _REVISIONS = ("commit", "exporter", "runtime")
 _KEYS = (*_REVISIONS, "format", "html", "runs")

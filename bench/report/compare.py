@@ -36,8 +36,8 @@ from bench.place import ours
 from bench.report import comparison as words_of
 from bench.report.grid import to_csv
 from bench.report.sources import at_revisions, find_one, noise_tables
-from bench.report.words import Words, parse_ratio, split
 from bench.values import parse_list
+from bench.words import Words, parse_ratio, split
 
 _REVISIONS = ("commit", "exporter", "runtime")
 _KEYS = (*_REVISIONS, "floor", "metric", "force", "noise", "format", "runs")

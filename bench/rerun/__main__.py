@@ -37,12 +37,12 @@ from bench.errors import Exit, choices
 from bench.place import ours
 from bench.report.grid import terminal
 from bench.report.sources import find_one, noise_tables
-from bench.report.words import parse_ratio
 from bench.rerun.asked import EXTRA, Asked, ask, split
 from bench.rerun.find import Recorded, find_recorded
 from bench.rerun.verdict import OUTPUTS, figures, judge
 from bench.results.record import check_out
 from bench.values import parse_list
+from bench.words import parse_ratio
 
 if TYPE_CHECKING:
     from bench.revision import Revisions

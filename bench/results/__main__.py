@@ -19,6 +19,17 @@ from bench.place import ours
 from bench.results.record import RunFolder, check_out, write_whole
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame, publish
+from bench.words import split
+
+_HELP = """\
+Write one or more runs as results/NAME.csv, a tidy table for git.
+
+    nox -s publish -- whisper-v1.4.1                      # the latest run
+    nox -s publish -- whisper-v1.4.1 ID ID out=~/runs     # of a cell in several the last one's rows
+
+out=       where the runs are [results/runs]
+to=        where the table goes [results]
+--partial  also of a run that is not finished: what there is"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,36 +37,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command(_publish, argv)
 
 
-def _publish(argv: list[str], _console: Console) -> int:
-    parser = Parser(
-        "see --help",
-        prog="nox -s publish --",
-        description="Write one or more runs as results/NAME.csv, a tidy table for git.",
-    )
-    parser.add_argument("name", help="name of the table, such as whisper-v1.4.1")
-    parser.add_argument(
-        "runs",
-        nargs="*",
-        default=["latest"],
-        help="ids of runs [latest]; of a cell in several, the last one's rows are taken",
-    )
-    parser.add_argument("--out", type=Path, default=ours("results/runs"), help="where the runs are")
-    parser.add_argument("--to", type=Path, default=ours("results"), help="where the table goes")
-    parser.add_argument(
-        "--partial", action="store_true", help="also of a run that is not finished: what there is"
-    )
+def _publish(argv: list[str], console: Console) -> int:
+    parser = Parser("NAME RUN...; --help")
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--partial", action="store_true")
     given = parser.parse_intermixed_args(argv)
-    if not re.fullmatch(r"[\w.-]+", given.name) or given.name.startswith((".", "-")):
-        raise RequestError(f"NAME: {given.name!r} may have letters, digits, '.', '-' and '_'")
-    check_out(given.to, "--to")
-    folders = [RunFolder.find(given.out, run) for run in given.runs]
+    if given.help:
+        console.print(_HELP, markup=False, highlight=False)
+        return Exit.OK
+    words = split(given.words, ("out", "to"))
+    if not words.names:
+        raise RequestError("give the table a name, such as whisper-v1.4.1")
+    name, *runs = words.names
+    if not re.fullmatch(r"[\w.-]+", name) or name.startswith((".", "-")):
+        raise RequestError(f"NAME: {name!r} may have letters, digits, '.', '-' and '_'")
+    out, to = (
+        Path(words.values[key]).expanduser() if key in words.values else ours(usual)
+        for key, usual in (("out", "results/runs"), ("to", "results"))
+    )
+    check_out(to, "to")
+    folders = [RunFolder.find(out, run) for run in runs or ["latest"]]
     for folder in folders:
-        _check_whole(folder, given.out, partial=given.partial)
-    path = given.to / f"{given.name}.csv"
+        _check_whole(folder, out, partial=given.partial)
+    path = to / f"{name}.csv"
     tables = [_table(folder) for folder in folders]
-    with writing(given.to):
+    with writing(to):
         table = publish(tables, path)
-        keep_packages(folders, set(table["packages_hash"].dropna()), given.to)
+        keep_packages(folders, set(table["packages_hash"].dropna()), to)
     print(f"{path}: {len(table)} rows of {len(folders)} run(s)")
     return Exit.OK
 

@@ -12,12 +12,13 @@ from rich.console import Console
 
 from bench.command import Parser, run_command
 from bench.environment import Store
-from bench.errors import Exit, RequestError, choices
+from bench.errors import Exit, RequestError
 from bench.place import ours
 from bench.repository import commit_info, first_parent_range, paths_changed
 from bench.results.record import RunFolder
 from bench.revision.relevance import files_read, native_mapped, touched
 from bench.revision.revisions import Revisions
+from bench.words import split
 
 _HELP = """\
 List the commits between two revisions that change a file which the processes of a run read.
@@ -43,17 +44,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: list[str], console: Console) -> int:
     parser = Parser("A..B run=ID repo=PATH; --help")
-    parser.add_argument("range", nargs="?")
     parser.add_argument("words", nargs="*")
     given = parser.parse_intermixed_args(argv)
     if given.help:
         console.print(_HELP, markup=False, highlight=False)
         return Exit.OK
-    ends = re.fullmatch(r"(.+?)\.\.(.+)", given.range or "")
+    asked = split(given.words, _KEYS)
+    wanted, words = " ".join(asked.names), asked.values
+    ends = re.fullmatch(r"(\S+?)\.\.(\S+)", wanted)
     if not ends:
-        raise RequestError(f"{given.range or 'nothing given'}: give two revisions as A..B")
-    words = _split(given.words)
-    out = Path(words["out"]).expanduser() if words.get("out") else ours("results/runs")
+        raise RequestError(f"{wanted or 'nothing given'}: give two revisions as A..B")
+    out = Path(words["out"]).expanduser() if "out" in words else ours("results/runs")
     folder = RunFolder.find(out, words.get("run", "latest"))
     records = _chosen(folder, words)
     revisions = Revisions(Store(), words.get("repo"))
@@ -72,23 +73,13 @@ def _main(argv: list[str], console: Console) -> int:
     since = f", from {found.start[:10]}, where they parted" if found.from_fork else ""
     _say(
         console,
-        f"{len(matter)} of {len(found.commits)} commits of {given.range}{since} change one of "
+        f"{len(matter)} of {len(found.commits)} commits of {wanted}{since} change one of "
         f"{len(read)} files that {len(records)} processes of run {folder.id} read",
     )
     if native := native_mapped(records):
         names = ", ".join(sorted(Path(name).name for name in native))
         _say(console, f"native code was mapped, of which this says nothing: {names}")
     return Exit.OK
-
-
-def _split(words: Sequence[str]) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key not in _KEYS:
-            raise choices("option", key, list(_KEYS))
-        given[key] = value
-    return given
 
 
 def _chosen(folder: RunFolder, words: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import yaml
 from bench.config import load
 from bench.report import __main__ as report
 from bench.report import compare
-from bench.report.words import split
+from bench.words import split
 
 STEPS = yaml.safe_load((Path(__file__).parents[2] / "docs" / "gate.yml").read_text())["jobs"][
     "gate"

@@ -66,7 +66,7 @@ def table(known: Known, tmp_path: Path) -> Path:
         Console(file=io.StringIO()),
         dry=False,
     )
-    assert publish(["table", "--out", str(out), "--to", str(tmp_path / "published")]) == 0
+    assert publish(["table", f"out={out}", f"to={tmp_path}/published"]) == 0
     (out / list_runs(out)[0]).rename(tmp_path / "gone")
     return tmp_path / "published/table.csv"
 

@@ -24,7 +24,7 @@ def run(out: Path, done: int) -> RunFolder:
 
 
 def publish(tmp_path: Path, *words: str) -> int:
-    return main(["table", *words, "--out", str(tmp_path / "runs"), "--to", str(tmp_path / "to")])
+    return main(["table", *words, f"out={tmp_path}/runs", f"to={tmp_path}/to"])
 
 
 def test_a_finished_run_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,4 +91,4 @@ def test_a_wrong_place_is_a_wrong_request(
     run(tmp_path / "runs", 5)
     (tmp_path / "to").write_text("")
     assert publish(tmp_path) == 2
-    assert capsys.readouterr().err == f"et-peak: --to: {tmp_path}/to is no folder\n"
+    assert capsys.readouterr().err == f"et-peak: to: {tmp_path}/to is no folder\n"
