@@ -161,7 +161,7 @@ def _cell(
     by = None if own_runner(choice) else runtime
     identity = [deciding, iterations, exporter, by, request.allocator, runner]
     return Cell(
-        model=choice.model["name"],
+        model=choice.model["name"] + ("" if choice.given else _unusual(request)),
         precision=choice.precision["name"],
         backend=choice.backend["name"],
         method=method,
@@ -176,6 +176,12 @@ def _cell(
         runtime=runtime,
         key=digest(identity),
     )
+
+
+def _unusual(request: Request) -> str:
+    """Name what is not as usual about an export, as changed fields of a model are named."""
+    steps = "" if request.steps else "[steps=off]"
+    return steps + ("[memprofile=on]" if request.memprofile else "")
 
 
 def _source(choice: Choice) -> str | None:

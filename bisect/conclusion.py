@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from bisect.crossings import Crossed
 from bisect.explanation import Explanation
 from bisect.rig import Rig
-from bisect.sides import Side
 from bisect.stages import Searched
 from bisect.verdict import Context, as_json, as_markdown, headline
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Conclusion:
     """What was found, ready to be written and shown.
 
     Attributes:
-        moved: the side that the crossings said moved the metric.
+        crossed: what the crossings of exporter and runtime said; None where none were measured.
         notes: sentences for the verdict.
         seconds: of all its starts, to the end of the search.
         explained: what was found out of the commits named, by their index.
@@ -32,7 +32,7 @@ class Conclusion:
 
     rig: Rig
     searched: Searched
-    moved: Side | None
+    crossed: Crossed | None
     notes: tuple[str, ...]
     seconds: float
     explained: Mapping[int, Explanation] = field(default_factory=dict)
@@ -90,7 +90,8 @@ class Conclusion:
             why_relevant=searched.why_relevant,
             varied=searched.stage.varied,
             held=searched.stage.held,
-            moved=self.moved,
+            moved=self.crossed.moved if self.crossed else None,
+            against=self.crossed.against if self.crossed else "",
             cell=_cell_of(record),
             records=searched.records,
             command=command.strip(),

@@ -45,6 +45,8 @@ class Context:
     """The revision that was the other side throughout; empty where there is no other side."""
     moved: str | None
     """The side that the crossings of old and new said moved it; None where they did not say."""
+    against: str
+    """A clause on what the crossings saw move the other way than was asked; empty for nothing."""
     cell: Mapping[str, Any]
     records: Mapping[int, Sequence[Mapping[str, Any]]]
     """The measurements of each revision by its index."""

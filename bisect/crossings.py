@@ -23,6 +23,8 @@ class Crossed:
             nothing was crossed.
         held: the newest runtime on which both ends ran: the one to hold still.
         notes: sentences for the verdict.
+        against: a clause on the side that moved it the other way than was asked, where one did
+            and none as was asked; empty otherwise.
         records: the measurements by exporter and runtime, so that none is taken again.
     """
 
@@ -30,6 +32,7 @@ class Crossed:
     moved: Side | None
     held: str
     notes: tuple[str, ...]
+    against: str = ""
     records: Mapping[tuple[str, str], Sequence[dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -61,7 +64,7 @@ def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
             for word, runtime in (("old", old), ("new", new))
             if all(values[crossing] for crossing in ends if crossing[1] == word)
         ]
-        return Crossed(fit, None, (ran or [new])[-1], (*notes, *why_not), records)
+        return Crossed(fit, None, (ran or [new])[-1], (*notes, *why_not), records=records)
     found = effects(values)
     words: dict[Side, tuple[str, ...]] = {
         "exporter": tuple(exporters.values()),
@@ -71,7 +74,8 @@ def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
     notes += interaction_words(found, words, rig.metric, rig.request.settings.floor)
     settings = rig.request.settings
     moved = side_to_search(found, settings.floor, settings.direction)
-    return Crossed(fit, moved, new, tuple(notes), records)
+    against = "" if moved else against_words(found, words, rig.metric, settings.floor)
+    return Crossed(fit, moved, new, tuple(notes), against, records)
 
 
 def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
@@ -80,6 +84,24 @@ def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
     return (
         f"Crossed: from {ends[0]} to {ends[1]} the {effect.side} changes {metric.name} by "
         f"{metric.change(effect.size)} (95%: {low} to {high})."
+    )
+
+
+def against_words(
+    found: tuple[Effect, Effect],
+    ends: Mapping[Side, Sequence[str]],
+    metric: Metric,
+    floor: float,
+) -> str:
+    """Say which side moved it, if not as was asked; empty where neither did at all."""
+    side = side_to_search(found, floor, "any")
+    if side is None:
+        return ""
+    effect = next(effect for effect in found if effect.side == side)
+    old, new = ends[side]
+    return (
+        f"from {old} to {new} the {side} changes it by {metric.change(effect.size)}, "
+        "which direction=any follows"
     )
 
 

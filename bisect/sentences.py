@@ -20,6 +20,7 @@ _ALL = 1.05
 def headline(finding: Finding, context: Context) -> str:
     """Say the result in one line."""
     metric, good, bad = context.metric.name, context.revisions[0].name, context.revisions[-1].name
+    against = f"; {context.against}" if context.against else ""
     match finding.status:
         case "found" | "narrowed":
             first = finding.culprits[0]
@@ -33,13 +34,13 @@ def headline(finding: Finding, context: Context) -> str:
                 "which is NOT confirmed"
             )
         case "no_difference":
-            return _no_difference(finding, context)
+            return _no_difference(finding, context) + against
         case "opposite":
             rose = finding.endpoint is not None and finding.endpoint.difference > 0
             verb, noun = ("rose", "rise") if rose else ("fell", "fall")
             return (
                 f"{metric} {verb} from {good} to {bad}, not the other way: "
-                f"direction=any searches the {noun}"
+                f"direction=any searches the {noun}{against}"
             )
         case "unmeasurable":
             return f"{metric} can't be measured at an endpoint: {_failed_ends(context)}"
@@ -59,7 +60,8 @@ def culprit_title(culprit: Culprit, context: Context) -> str:
 def _no_difference(finding: Finding, context: Context) -> str:
     """Say which of three things it is: too small, not shown, or shown once and never again."""
     metric, change = context.metric.name, context.metric.change
-    ends = f"between {context.revisions[0].name} and {context.revisions[-1].name}"
+    of = f"the {context.varied}s of " if context.held else ""
+    ends = f"between {of}{context.revisions[0].name} and {context.revisions[-1].name}"
     if finding.endpoint is None:
         return f"{metric} is not shown to differ {ends}"
     low, high = (change(v) for v in finding.endpoint.interval)

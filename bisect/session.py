@@ -15,7 +15,6 @@ from bisect.middle import look_between
 from bisect.ranges import SearchRange, between_releases, commit_range, release_range
 from bisect.request import BisectRequest
 from bisect.rig import Rig
-from bisect.sides import Side
 from bisect.stages import Searched, Stage, search
 from contextlib import suppress
 from dataclasses import replace
@@ -55,7 +54,7 @@ class BisectSession:
         self._request = request
         self._revisions = revisions
         self._notes: list[str] = []
-        self._moved: Side | None = None
+        self._crossed: Crossed | None = None
         self.verdict: dict[str, Any] = {}
         """Content of verdict.json, once there is one."""
 
@@ -73,7 +72,7 @@ class BisectSession:
             if not self.rig.replaying:
                 with suppress(DiskError):  # then it is the measurements that say so
                     self.rig.clock.keep(seconds)
-        conclusion = Conclusion(self.rig, searched, self._moved, tuple(self._notes), seconds)
+        conclusion = Conclusion(self.rig, searched, self._crossed, tuple(self._notes), seconds)
         conclusion.write()  # whatever becomes of the explanation
         conclusion = replace(conclusion, explained=explain(self.rig, searched))
         self.verdict = conclusion.content
@@ -123,9 +122,8 @@ class BisectSession:
             if bench.runtimes:
                 stage = replace(stage, held=bench.runtimes[0])
             else:
-                crossed = cross(self.rig, found.names, bench)
+                self._crossed = crossed = cross(self.rig, found.names, bench)
                 self._notes += crossed.notes
-                self._moved = crossed.moved
                 if crossed.moved == "runtime":
                     return self._runtimes(crossed, found.names[-1])
                 held = crossed.held
@@ -169,7 +167,7 @@ class BisectSession:
             if endpoint is None or not endpoint.difference:
                 return deeper
             return replace(deeper, finding=deeper.finding.of_whole(endpoint.difference))
-        said = Conclusion(self.rig, deeper, self._moved, (), 0.0).headline
+        said = Conclusion(self.rig, deeper, self._crossed, (), 0.0).headline
         self._notes = [*earlier, _no_commit(deeper, said, before, after)]
         return searched
 

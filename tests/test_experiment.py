@@ -1,5 +1,6 @@
 """Experiments: what each measures, and the sentence it ends in."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,11 @@ def test_an_experiment_measures_two_cells_in_turn(name: str) -> None:
     jobs = experiment.plan("linux-x86_64").jobs
     assert [job.repeat for job in jobs] == [0, 0, 1, 1]
     assert [job.unsupported for job in jobs] == [None] * 4
-    first, second, *again = (job.cells[0].key for job in jobs)
-    assert first != second
+    first, second, *again = (job.cells[0] for job in jobs)
+    assert first.key != second.key
     assert again == [first, second]
+    # And a reader of the table can tell which is which.
+    assert replace(first, key="") != replace(second, key="")
     assert experiment.question.endswith("?")
 
 

@@ -12,6 +12,8 @@ from bench import executor_runner
 from bench.pte import EXPORTER
 
 _FIELD = re.compile(r"\[(\w+)=([^\]]*)\]")
+_EXPORTS = ("steps", "memprofile")
+"""What is named with the model, but is said of how it is exported."""
 _RELEASE = re.compile(r"v?\d+\.\d+\.\d+")
 
 
@@ -74,5 +76,8 @@ def _values(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 def _model(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
     model = str(row["model"])
-    fields = [(f"model.{field}", value) for field, value in _FIELD.findall(model)]
+    fields = [
+        (field if field in _EXPORTS else f"model.{field}", value)
+        for field, value in _FIELD.findall(model)
+    ]
     return [("model", model.partition("[")[0]), *fields]

@@ -54,6 +54,22 @@ def test_the_words_say_from_what_to_what(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("exporter", "runtime", "against"),
+    [
+        (0, 0, ""),
+        (30, -40, ""),  # the exporter moved it as was asked: it is searched
+        (0, -30, "from v1.4.1 to v1.5.1 the runtime changes it by -30.0 MB"),
+        (-40, -30, "from v1.4.1 to v1.5.1 the exporter changes it by -40.0 MB"),
+    ],
+)
+def test_what_moved_it_the_other_way_is_not_left_unsaid(
+    tmp_path: Path, exporter: float, runtime: float, against: str
+) -> None:
+    found = crossed(tmp_path, crossings(exporter, runtime))
+    assert found.against == (f"{against}, which direction=any follows" if against else "")
+
+
 def test_runtimes_of_another_torch_are_left_out_and_named(tmp_path: Path) -> None:
     found = crossed(tmp_path, [], ("v1.0.1", "v1.3.1", "v1.4.1"))
     assert (found.runtimes, found.moved) == (("v1.4.1",), None)

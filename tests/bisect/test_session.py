@@ -249,7 +249,7 @@ def test_what_no_commit_of_the_main_line_did_is_left_to_the_releases(
     text = capsys.readouterr().out
     assert (
         "Between the branch points of v1.3.1 and v1.4.1 on main: encode_peak is not shown to "
-        f"differ between {history.shas[0][:10]} and {history.shas[8][:10]}: "
+        f"differ between the exporters of {history.shas[0][:10]} and {history.shas[8][:10]}: "
     ) in text
 
 

@@ -40,6 +40,7 @@ def context(last: int, **changes: Any) -> Context:
             "varied": "exporter",
             "held": "v1.4.1",
             "moved": "exporter",
+            "against": "",
             "cell": {"model": "tiny"},
             # The last run of the culprit is wild: the table takes the median one.
             "records": {
@@ -221,13 +222,24 @@ def first(finding: Any, **changes: Any) -> str:
 
 def test_no_difference_says_which_of_three_things_it_is() -> None:
     small = bisect(History([v * SCALE for v in step(40, 9, 1.0)], sigma=1e3), floor=2 * SCALE)
-    assert "differs between 0000000000 and 0000000028 by +1.0 MB" in first(small, floor=2 * SCALE)
+    ends = "between the exporters of 0000000000 and 0000000028"
+    assert f"differs {ends} by +1.0 MB" in first(small, floor=2 * SCALE)
+    unheld = first(small, floor=2 * SCALE, held="")
+    assert "differs between 0000000000 and 0000000028 by +1.0 MB" in unheld
     assert first(small, floor=2 * SCALE).endswith("which is below the floor of 2.0 MB")
     flat = bisect(History([100e6] * 41, sigma=SCALE))
     low, high = flat.endpoint.interval
     assert low < 0 < high
-    assert "is not shown to differ" in first(flat)
+    assert f"is not shown to differ {ends}: " in first(flat)
     assert "(95%: -" in first(flat)
+
+
+def test_a_side_that_moved_it_the_other_way_is_in_the_headline() -> None:
+    flat = bisect(History([100e6] * 41, sigma=SCALE))
+    fell = bisect(History([v * SCALE for v in step(40, 22, -30.0)]), direction="increase")
+    assert (flat.status, fell.status) == ("no_difference", "opposite")
+    for finding in (flat, fell):
+        assert first(finding, against="the runtime did").endswith("; the runtime did")
 
 
 def test_a_difference_that_more_runs_did_not_bear_out_is_said_with_what_they_gave() -> None:

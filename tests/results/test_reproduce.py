@@ -10,6 +10,7 @@ REQUESTS = (
     "precision=fp32,int8 backend=xnnpack iterations=1,20 samples=16000",
     "model=tiny model.n_audio_layer=1 model.n_vocab=2000 backend=mlx precision=bf16",
     "model=kquant model.layers=4 precision=q4_k,q6_k commit=4753d75e2b,main~3",
+    "model=kquant model.layers=4 precision=q4_k steps=off memprofile=on",
     "exporter=v1.2.0 runtime=v1.4.1,v1.5.1 backend=xnnpack seed=7 max_tokens=32 allocator=fixed",
 )
 
