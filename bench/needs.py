@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.jobs import Job, Plan, digest, job_id
+from bench.jobs import Job, Plan, as_export, digest, job_id
 from bench.values import format_mb
 
 # Bytes of a weight: see et_worker/models/kquant_blocks.py.
@@ -63,6 +63,9 @@ def too_large(request: Mapping[str, Any], memory: int) -> str | None:
 def memory_need(job: Job, known: Mapping[str, int]) -> int | None:
     """Estimate the whole RSS that a measurement takes at its peak, in bytes.
 
+    Of a run that is the larger one of its own and its export's: where nobody kept the program, the
+    process that is to run it exports it first.
+
     Args:
         job: the measurement.
         known: the highest RSS of each that was measured before (see :func:`peaks`).
@@ -72,7 +75,11 @@ def memory_need(job: Job, known: Mapping[str, int]) -> int | None:
     """
     if job.unsupported:
         return 0
-    if (measured := known.get(job_id(job))) is not None:
+    measured = known.get(job_id(job))
+    if job.kind == "run" and job.program is None:
+        export = memory_need(as_export(job), known)
+        return None if export is None else max(export, measured or 0)
+    if measured is not None:
         return measured
     if job.program is not None:
         return _RUN[0] + int(_RUN[1] * job.program.size)
@@ -86,7 +93,6 @@ def memory_need(job: Job, known: Mapping[str, int]) -> int | None:
             return int(weights * max(_BYTES.values()) * _MOST) + _IMPORTS
         case "script":
             return None
-    # A run too: it exports first where nobody did.
     return _EXPORT[0] + int(_EXPORT[1] * _whisper_bytes(model))
 
 

@@ -1,12 +1,16 @@
 """What an export needs, and that it is refused before it is begun."""
 
+from pathlib import Path
+
 import pytest
 
 from bench.config import load
+from bench.jobs import job_id
 from bench.needs import kquant_weights, memory_need, peaks, refuse_too_large, too_large
 from bench.plan import make_plan
 
 GB = 10**9
+SMALL = Path(__file__).parent / "pte" / "small.pte"
 
 
 def plan(*words: str):
@@ -53,7 +57,7 @@ def test_a_measurement_needs_at_least_what_was_measured_of_its_kind() -> None:
 
 
 def test_what_was_measured_before_is_known() -> None:
-    export, encode, _ = plan("model=tiny", "backend=xnnpack").jobs
+    export, *_ = plan("model=tiny", "backend=xnnpack").jobs
     record = {
         "cells": [{"key": cell.key} for cell in export.cells],
         "events": [{"event": "phase", "peak_bytes": 7 * GB}, {"event": "enter"}],
@@ -62,8 +66,28 @@ def test_what_was_measured_before_is_known() -> None:
     }
     known = peaks([record, {**record, "sampled_peak_bytes": None}])
     assert memory_need(export, known) == 8 * GB
-    assert memory_need(encode, known) == memory_need(encode, {})
     assert peaks([{**record, "events": [], "sampled_peak_bytes": None}]) == {}
+
+
+@pytest.mark.parametrize("export_is_known", [True, False])
+def test_a_run_needs_what_its_export_does_where_that_is_more(export_is_known: bool) -> None:
+    export, encode, _ = plan("model=small", "backend=xnnpack").jobs
+    known = {job_id(export): 3 * GB} if export_is_known else {}
+    need = memory_need(export, known)
+    assert need is not None
+    for run, expected in ((GB, need), (9 * GB, 9 * GB)):
+        assert memory_need(encode, {**known, job_id(encode): run}) == expected
+    # A script's export may take anything, until it was measured.
+    export, run, *_ = plan("model=script", "script=examples/vocoder.py", "backend=xnnpack").jobs
+    known = {job_id(run): GB}
+    assert memory_need(run, known) is None
+    assert memory_need(run, {**known, job_id(export): 2 * GB}) == 2 * GB
+
+
+def test_a_program_from_elsewhere_is_only_run() -> None:
+    (job, *_) = plan(f"pte={SMALL}").jobs
+    assert job.program is not None
+    assert memory_need(job, {job_id(job): GB}) == GB
 
 
 def test_nothing_is_known_of_a_script_and_nothing_is_taken_by_what_is_not_run() -> None:
