@@ -21,7 +21,7 @@ from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history, programs_first
 from bench.experiment import WORD, Experiment, load_experiment, resolved, sentence
 from bench.jobs import Plan
-from bench.launch.fleet import Fleet, memory_budget
+from bench.launch.fleet import Fleet, memory_budget, take_in
 from bench.launch.kinds import GROUP, KINDS, SERIAL, is_launch_word, launcher_of
 from bench.measurer import Measurer
 from bench.needs import peaks, refuse_too_large
@@ -107,7 +107,6 @@ def _measurer(
 ) -> Measurer | Fleet:
     """Return what measures: this process, one by one, or what the launcher gives."""
     programs = revisions.programs()
-    programs.prune()
     if launcher_of(request.launch) == SERIAL:
         return Measurer(
             folder,
@@ -173,6 +172,7 @@ def carry_out(
         KeyboardInterrupt, DiskError: what was measured until then is kept.
 
     """
+    take_in(folder)
     done = {record["job_key"] for record in folder.records()}
     left = estimate(plan.without(done), known, plan.exports_of(done))
     about = f"{left.jobs} measurements to take, about {format_seconds(left.seconds)}"

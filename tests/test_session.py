@@ -1,5 +1,7 @@
 """A run from its request to its table, with real processes for workers."""
 
+import copy
+import functools
 import io
 import json
 import shutil
@@ -9,10 +11,13 @@ import pytest
 from rich.console import Console
 
 from bench import session
+from bench.compose import host
 from bench.config import load
 from bench.disk import DiskError
 from bench.errors import BuildError, Exit, RequestError
 from bench.experiment import Experiment, load_experiment
+from bench.launch.fleet import Fleet
+from bench.plan import make_plan
 from bench.programs import ProgramStore
 from bench.request import Request
 from bench.results.record import RunFolder, list_runs
@@ -20,6 +25,7 @@ from bench.results.schema import TIMELINE
 from bench.results.tables import read_csv, read_table
 from bench.run import Runner
 from tests.disks import files_of_at_most
+from tests.launch.nodes import fleet
 from tests.workers import Workers
 
 WORDS = ("backend=xnnpack", "method=export,encode", "iterations=1")
@@ -86,6 +92,40 @@ def test_a_timeline_is_a_table_of_the_run(revisions: Revisions, out: Path) -> No
     assert len(table) == sum(len(record["timeline"]) for record in records) > 0
     assert set(table["method"]) == {"export", "encode"}
     assert table.groupby("method")["rss_bytes"].max().min() > 1_000_000
+
+
+class Nodes:
+    """Gives nodes the environment and the store of this machine."""
+
+    def __init__(self, revisions: Revisions) -> None:
+        self.revisions = copy.copy(revisions)  # which later tells this process's console
+
+    def __call__(self, _request: Request) -> Revisions:
+        return self.revisions
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_a_resume_takes_what_nodes_had_whatever_measures_the_rest(
+    revisions: Revisions, out: Path, launcher: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = load([*WORDS, "precision=fp32,bf16", "timing=off", f"out={out}"])
+    plan, folder = make_plan(asked, host()), RunFolder.create(out)
+    session.begin(asked, plan, folder)
+    nodes = Nodes(revisions)
+    records = fleet(folder.path, nodes, asked).measure_all(plan.jobs)  # type: ignore[arg-type]
+    next(records)
+    records.close()  # the controller is killed before it keeps any
+    for raw in folder.path.glob("parts/*/raw.jsonl"):  # and nodes, when they had their exports
+        raw.write_bytes(raw.read_bytes().partition(b"\n")[0] + b"\n")
+    assert folder.records() == [] and len(folder.missing()) == 4
+    before = len(revisions.started)
+    monkeypatch.setattr(session, "Fleet", functools.partial(Fleet, environments=nodes))
+    code, text = bench(revisions, out, f"resume={folder.id}", f"hydra/launcher={launcher}")
+    assert code == Exit.OK
+    assert "2 measurements to take" in text
+    assert revisions.started[before:] == ["encode"] * 2
+    assert sorted(r["job_key"] for r in folder.records()) == sorted(job.key for job in plan.jobs)
+    assert not (folder.path / "parts").exists()
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])

@@ -6,12 +6,12 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from bench.disk import writing
-from bench.errors import EtPeakError
+from bench.errors import EtPeakError, RequestError
 from bench.exports import Failures
 from bench.jobs import Job
 from bench.launch.kinds import KINDS, launcher_of, width_of
@@ -31,6 +31,7 @@ from bench.progress import Progress
 from bench.request import Request
 from bench.results.record import RunFolder
 
+_PARTS = "parts"
 _TRIES = 3
 _LOOK_S = 0.5
 
@@ -77,7 +78,7 @@ class Fleet:
     def __post_init__(self) -> None:
         self._name = launcher_of(self.words)
         self._kind = KINDS[self._name]
-        self._parts = self.folder.path / "parts"
+        self._parts = self.folder.path / _PARTS
 
     @property
     def timeline(self) -> bool:
@@ -96,14 +97,15 @@ class Fleet:
         for unit in units:  # of an earlier start
             yield from self._merge(unit, left)
         why = ""
-        for _try in range(_TRIES):
+        for more in reversed(range(_TRIES)):
             todo = [unit.without(set(unit_keys(unit)) - left.keys()) for unit in units]
             for group in self._groups([unit for unit in todo if unit.jobs]):
                 try:
                     self._launch(group, how)
                 except NodeFailedError as error:
                     why = str(error)
-                    self.progress.say(f"lost: {why}; what it was to measure is begun anew")
+                    anew = "; what it was to measure is begun anew" if more else ""
+                    self.progress.say(f"lost: {why}{anew}")
                 for unit in group:
                     yield from self._merge(unit, left)
             if not left:
@@ -206,6 +208,27 @@ class Fleet:
             over.set()
             thread.join()
             look()
+
+
+def take_in(run: RunFolder) -> None:
+    """Keep in a run what nodes had measured when an earlier start of it was ended.
+
+    Whatever measures the rest. What a node is at work in stays: jobs of Slurm outlive a controller.
+
+    Raises:
+        DiskError: if it can't be written; it is in the nodes' folders still.
+    """
+    parts, idle = run.path / _PARTS, True
+    with ExitStack() as held:
+        for path in sorted(parts.glob("[!.]*/")):  # submitit's own begins with a dot
+            part = RunFolder(path)
+            try:
+                held.enter_context(part.lock())
+            except RequestError:
+                idle = False
+            write_report(read_report(part.id, part), run)
+        if idle:
+            shutil.rmtree(parts, ignore_errors=True)
 
 
 def unit_keys(unit: Unit) -> set[str]:

@@ -85,8 +85,13 @@ class Revisions:
         return self._repository
 
     def programs(self) -> ProgramStore:
-        """Give the store of exported programs, which lies beside the environments."""
-        return ProgramStore(self.store.root.parent / "programs")
+        """Give the store of exported programs, which lies beside the environments.
+
+        Whoever is about to add to it, on whichever machine, first makes room in it.
+        """
+        programs = ProgramStore(self.store.root.parent / "programs")
+        programs.prune()
+        return programs
 
     def resolve_all(self, request: Request) -> Request:
         """Return the request with every revision in its one canonical spelling.

@@ -9,7 +9,8 @@ import pytest
 
 from bench.errors import RequestError
 from bench.jobs import Job
-from bench.launch.fleet import LostError, memory_budget
+from bench.launch.fleet import LostError, memory_budget, take_in
+from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows, phase_rows
 from tests.launch.nodes import Nodes, fleet, jobs_of, request
 
@@ -108,6 +109,25 @@ def test_what_nodes_left_before_the_controller_was_killed_is_merged_not_measured
     again = list(fleet(run, nodes, asked).measure_all(jobs[1:]))
     assert sorted(r["job_key"] for r in again) == keys(jobs[1:])
     assert len(nodes.started) == count
+
+
+def test_what_a_node_is_still_at_work_in_stays_when_the_run_takes_the_rest_in(
+    tmp_path: Path, run: Path
+) -> None:
+    asked = request()
+    jobs = jobs_of(asked)
+    records = fleet(run, Nodes(tmp_path / "node"), asked).measure_all(jobs)
+    next(records)
+    records.close()  # the controller is killed before it keeps any
+    folder, (at_work, other) = RunFolder(run), sorted(run.glob("parts/[!.]*/"))
+    with RunFolder(at_work).lock():
+        take_in(folder)
+    assert sorted(r["job_key"] for r in folder.records()) == keys(jobs)
+    assert (at_work / "raw.jsonl").exists() and (other / "raw.jsonl").exists()
+    take_in(folder)
+    assert len(folder.records()) == len(jobs)
+    assert not (run / "parts").exists()
+    assert list(run.glob("packages-*.txt"))
 
 
 def test_a_program_known_to_be_broken_is_not_exported_again(tmp_path: Path, run: Path) -> None:
