@@ -20,6 +20,7 @@ from omegaconf import DictConfig
 from bench.compose import CONF
 from bench.errors import EtPeakError
 from bench.launch.node import Order, Orders, Report
+from bench.launch.submitit_launcher import patient
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +47,8 @@ def launch(
 
     Raises:
         NodeFailedError: if any of them has no report.
-        EtPeakError: what a node says of an order that can't be carried out anywhere.
+        EtPeakError: what a node says of an order that can't be carried out anywhere, or `arrived`
+            of a report that can't be kept.
     """
     overrides = [
         *words,
@@ -70,6 +72,8 @@ def launch(
                 setattr(launcher, name, value)
         try:
             returns = launcher.launch([[f"+unit={n}"] for n in range(len(orders))], 0)
+        except EtPeakError:  # of ours, from what is told of a report: the disk here is full
+            raise
         except Exception as error:  # whatever a cluster may do
             raise NodeFailedError(_one_line(error)) from error
     _hear(returns, arrived)
@@ -77,8 +81,7 @@ def launch(
 
 def _instantiated(config: DictConfig) -> Launcher:
     """Make the launcher; `Plugins.instantiate_launcher` would only take those of hydra_plugins."""
-    found: Launcher = instantiate(config.hydra.launcher)
-    return found
+    return patient(instantiate(config.hydra.launcher))
 
 
 def _hear(returns: Sequence[JobReturn], arrived: Callable[[Report], None]) -> None:

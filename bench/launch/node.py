@@ -16,6 +16,7 @@ from filelock import FileLock
 from omegaconf import DictConfig
 
 from bench import machine
+from bench.disk import writing
 from bench.exports import Failures
 from bench.jobs import Plan
 from bench.launch.units import Unit
@@ -99,6 +100,9 @@ class Orders:
 def carry_out(order: Order) -> Report:
     """Measure what of the unit has no record yet; return all its records.
 
+    Another process may be at work in the folder: one whose controller was killed and that runs on,
+    as jobs of Slurm do. It is waited for, and what it measured is not measured again.
+
     Raises:
         EtPeakError: if nothing can be said of its cells: the disk is full, or what was asked for
             can't be had on this node.
@@ -107,8 +111,9 @@ def carry_out(order: Order) -> Report:
         place = order.folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="et-peak-"))
         stack.enter_context(_with_controller(order.controller))
         folder = RunFolder(Path(place))
-        folder.path.mkdir(parents=True, exist_ok=True)
-        stack.enter_context(folder.lock())
+        with writing(folder.path):
+            folder.path.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(folder.lock(wait=True))
         done = {record["job_key"] for record in folder.records()}
         left = order.unit.without(done)
         if left.jobs:
@@ -170,7 +175,11 @@ def _with_controller(pid: int | None) -> Iterator[None]:
 def read_report(unit: str, folder: RunFolder) -> Report:
     """Read back what a unit left in its folder, whole records only."""
     found = [path for pattern in _FILES for path in sorted(folder.path.glob(pattern))]
-    files = {str(path.relative_to(folder.path)): path.read_text() for path in found}
+    # A worker may write anything into its log, and be killed in the middle of a character.
+    files = {
+        str(path.relative_to(folder.path)): path.read_text(encoding="utf-8", errors="replace")
+        for path in found
+    }
     return Report(unit, folder.records(), files)
 
 
@@ -182,7 +191,8 @@ def write_report(report: Report, folder: RunFolder) -> None:
     Raises:
         DiskError: if it can't be written.
     """
-    folder.path.mkdir(parents=True, exist_ok=True)
+    with writing(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
     done = {record["job_key"] for record in folder.records()}
     for name, text in report.files.items():
         if not (folder.path / name).exists():

@@ -64,16 +64,20 @@ class RunFolder:
             raise RequestError(f"no run {run_id!r} in {out} (known: {known})")
         return cls(out / run_id)
 
-    def lock(self) -> AbstractContextManager[object]:
-        """Acquire the lock that keeps two controllers out of one run; leaving `with` releases it.
+    def lock(self, *, wait: bool = False) -> AbstractContextManager[object]:
+        """Acquire the lock that keeps two processes out of one folder; leaving `with` releases it.
+
+        Args:
+            wait: until another one that is at work in it has ended.
 
         Raises:
-            RequestError: if another one is at work in it.
+            RequestError: if another one is at work in it, and it is not to be waited for.
 
         """
         with writing(self.path):
+            lock = FileLock(self.path / ".lock", thread_local=False)
             try:
-                return FileLock(self.path / ".lock", thread_local=False).acquire(timeout=0)
+                return lock.acquire(timeout=-1 if wait else 0)
             except Timeout:
                 message = f"run {self.id} is being measured by another process"
                 raise RequestError(message) from None

@@ -12,16 +12,26 @@ from pathlib import Path
 
 import pytest
 
+from bench.disk import DiskError
 from bench.errors import RequestError
 from bench.launch.kinds import KINDS, is_launch_word, launcher_of, width_of
+from bench.launch.launchers import NodeFailedError, launch
+from bench.launch.node import Order
+from bench.launch.units import by_program
 from bench.machine import usable_cores
+from bench.results.record import RunFolder
 from tests.launch.nodes import Nodes, fleet, jobs_of, request
 
-DIES_ONCE = """
-if task == "encode" and not os.path.exists(HERE + "/died"):
-    open(HERE + "/died", "w").close()
-    os.kill(os.getppid(), signal.SIGKILL)
-    time.sleep(60)
+# The process of the first program is ended by its worker, while that of the second is at work.
+ONE_DIES = """
+first = task == "encode" and request["export"]["precision"]["name"] == "fp32"
+come = HERE + ("/first" if first else "/second")
+if task == "encode" and not os.path.exists(come):
+    open(come, "w").close()
+    if first:
+        os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(1)
+    time.sleep(5)
 """
 
 
@@ -35,6 +45,7 @@ def ray() -> Iterator[None]:
 
 
 WORDS = {
+    "joblib": ("hydra/launcher=joblib",),
     "submitit_local": ("hydra/launcher=submitit_local",),
     "ray": (
         *("hydra/launcher=ray", "hydra.launcher.init.address=local"),
@@ -43,13 +54,18 @@ WORDS = {
 }
 
 
-# submitit looks for a process that died a quarter of a minute later: joblib's dies in test_fleet.
-@pytest.mark.usefixtures("ray")
-@pytest.mark.parametrize(("launcher", "mischief"), [("submitit_local", "pass"), ("ray", DIES_ONCE)])
-def test_the_same_records_as_from_here_each_once(
-    tmp_path: Path, launcher: str, mischief: str
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let submitit look for what a job that died might have left a second, not a quarter minute."""
+    monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 1)
+
+
+@pytest.mark.usefixtures("ray", "impatient")
+@pytest.mark.parametrize("launcher", WORDS)
+def test_the_same_records_as_from_here_each_once_though_a_process_is_lost(
+    tmp_path: Path, launcher: str
 ) -> None:
-    asked, nodes = request(), Nodes(tmp_path / "node", mischief)
+    asked, nodes = request(), Nodes(tmp_path / "node", ONE_DIES)
     jobs, told = jobs_of(asked), []
     team = fleet(tmp_path / "run", nodes, asked, words=WORDS[launcher], arrived=told.append)
     records = list(team.measure_all(jobs))
@@ -57,6 +73,38 @@ def test_the_same_records_as_from_here_each_once(
     assert {r["status"] for r in records} == {"ok"}
     assert sorted(r["job_key"] for r in told) == sorted(job.key for job in jobs)
     assert list((tmp_path / "run").glob("packages-*.txt"))
+    # Once more only what was at work in a process that ended: Ray's had its export with it, and
+    # joblib's processes end together.
+    assert len(nodes.started) <= len(jobs) + (1 if launcher == "submitit_local" else 2)
+    lost = [line for line in team.progress.lines if line.startswith("lost")]  # type: ignore[attr-defined]
+    assert len(lost) == (launcher != "ray")  # which begins it anew itself
+
+
+@pytest.mark.usefixtures("impatient")
+def test_submitit_is_not_done_before_every_job_is(tmp_path: Path) -> None:
+    asked, nodes = request(), Nodes(tmp_path / "node", ONE_DIES)
+    units = by_program(jobs_of(asked))
+    orders = [
+        Order(unit, asked, str(tmp_path / unit.key), "measure", False, environments=nodes)
+        for unit in units
+    ]
+    with pytest.raises(NodeFailedError, match="UncompletedJobError"):
+        launch(WORDS["submitit_local"], orders, tmp_path, lambda _report: None, [None, None])
+    counts = sorted(len(RunFolder(tmp_path / unit.key).records()) for unit in units)
+    assert counts == [1, 3]
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_report_that_can_not_be_kept_is_no_lost_node(tmp_path: Path) -> None:
+    asked, nodes = request(precision="fp32"), Nodes(tmp_path / "node")
+    jobs = jobs_of(asked)
+    (unit,) = by_program(jobs)
+    (tmp_path / "run" / "parts").mkdir(parents=True)
+    (tmp_path / "run" / "parts" / unit.key).touch()  # where its folder should be
+    team = fleet(tmp_path / "run", nodes, asked, words=WORDS["ray"])
+    with pytest.raises(DiskError, match=unit.key):
+        list(team.measure_all(jobs))
+    assert len(nodes.started) == len(jobs)
 
 
 # Names

@@ -10,12 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from omegaconf import OmegaConf
 
 from bench.config import load
-from bench.errors import RequestError
-from bench.launch.node import Order, Orders, carry_out, read_report, write_report
+from bench.disk import DiskError
+from bench.launch.node import (
+    Order,
+    Orders,
+    carry_out,
+    environments_here,
+    read_report,
+    write_report,
+)
 from bench.launch.units import by_program
 from bench.results.record import RunFolder
 from tests.launch.nodes import Nodes, jobs_of, request
@@ -57,11 +65,64 @@ def test_without_a_shared_disk_the_report_holds_all(order: Order, tmp_path: Path
     assert read_report(order.unit.key, folder) == report
 
 
-def test_two_processes_do_not_measure_one_unit_at_once(order: Order, tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "part")
-    folder.path.mkdir()
-    with folder.lock(), pytest.raises(RequestError, match="being measured by another process"):
-        carry_out(order)
+def at_once(*orders: Order) -> None:
+    """Carry out orders in a process each, and see to it that none fails."""
+    pids = []
+    for order in orders:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                carry_out(order)
+                code = 0
+            finally:
+                os._exit(code)
+        pids.append(pid)
+    assert {os.waitpid(pid, 0)[1] for pid in pids} == {0}
+
+
+def test_of_two_processes_with_one_unit_the_second_waits_and_measures_nothing(order: Order) -> None:
+    # As a job of Slurm whose controller is gone, and the one that a resume hands out.
+    order.environments.node.behave("time.sleep(0.3)")  # type: ignore[attr-defined]
+    at_once(order, order)
+    assert len(order.environments.started) == len(order.unit.jobs)  # type: ignore[attr-defined]
+    assert len(RunFolder(Path(str(order.folder))).records()) == len(order.unit.jobs)
+
+
+@pytest.mark.parametrize("shared_disk", [True, False])
+def test_a_log_may_hold_any_bytes(order: Order, tmp_path: Path, shared_disk: bool) -> None:
+    order.environments.node.behave(  # type: ignore[attr-defined]
+        "os.write(2, b'caf\\xe9 \\xe2\\x96'); os._exit(3)"
+    )
+    report = carry_out(order if shared_disk else replace(order, folder=None))
+    logs = [text for name, text in report.files.items() if name.startswith("logs/")]
+    assert any("caf\N{REPLACEMENT CHARACTER}" in text for text in logs)
+    folder = RunFolder(tmp_path / "there")
+    write_report(report, folder)
+    assert read_report(order.unit.key, folder) == report
+
+
+def test_a_place_that_takes_no_folder_is_the_disks_fault(order: Order, tmp_path: Path) -> None:
+    report = carry_out(order)
+    (tmp_path / "file").touch()
+    for deed in (
+        lambda: write_report(report, RunFolder(tmp_path / "file")),
+        lambda: carry_out(replace(order, folder=str(tmp_path / "file"))),
+    ):
+        with pytest.raises(DiskError, match="file"):
+            deed()
+
+
+def test_a_node_makes_room_in_its_own_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ET_PEAK_CACHE", str(tmp_path / "cache"))
+    asked = load(["commit=v1.4.1"])
+    incoming = environments_here(asked).programs().incoming()
+    left = incoming.with_name(f"{max(psutil.pids()) + 100_000}.pte")
+    left.write_bytes(b"of a process that was killed")
+    environments_here(asked).programs()
+    assert not left.exists()
 
 
 def test_each_node_takes_the_order_of_its_number(order: Order, tmp_path: Path) -> None:
@@ -108,17 +169,7 @@ def test_timed_measurements_of_a_machine_take_turns(order: Order, tmp_path: Path
         "print = lambda *a: open(HERE + '/turns', 'a').write(' '.join(map(str, a)) + '\\n')\n"
         "print('begin')\ntime.sleep(0.3)\nprint('end')"
     )
-    pids = []
-    for number in range(2):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                carry_out(replace(order, folder=str(tmp_path / f"part{number}"), timed=True))
-            finally:
-                os._exit(0)
-        pids.append(pid)
-    for pid in pids:
-        os.waitpid(pid, 0)
+    at_once(*(replace(order, folder=str(tmp_path / f"part{n}"), timed=True) for n in range(2)))
     turns = (tmp_path / "node" / "turns").read_text().split()
     assert turns == ["begin", "end"] * (2 * len(order.unit.jobs))
 
