@@ -56,7 +56,8 @@ def _phase_table(before: Record, after: Record) -> list[str]:
 
 def _phases(record: Record) -> dict[str, float]:
     baseline = measurement_rows(record)[-1]["baseline_bytes"] or 0
-    return {row["phase"]: row["peak_bytes"] - baseline for row in phase_rows(record)}
+    peaks = {row["phase"]: row["peak_bytes"] for row in phase_rows(record)}
+    return {phase: peak - baseline for phase, peak in peaks.items() if peak is not None}
 
 
 def _other_table(before: Record, after: Record) -> list[str]:

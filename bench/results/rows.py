@@ -8,6 +8,8 @@ from typing import Any
 # psutil and rusage see the same counter as the worker, in pages: more than this above the
 # worker's own peak means that the worker missed something.
 _TOLERANCE = 0.01
+LOWER_BOUND = "the peak is a lower bound, sampled: the process is smaller than its watcher"
+"""Of a process whose ``ru_maxrss`` is its watcher's: see ``et_worker/outside.py``."""
 
 
 def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -36,8 +38,7 @@ def measurement_rows(record: Mapping[str, Any]) -> list[dict[str, Any]]:
             mark = marks.get(cell["iterations"])
             row |= _mark_values(mark) if mark else {"peak_bytes": _peak(events)}
             row |= delegation(program, cell["method"])
-            within = mark and mark["peak_bytes"] <= (record.get("memory_cap") or mark["peak_bytes"])
-            if within and not _wrong_output(events):
+            if mark and _within_cap(mark, record) and not _wrong_output(events):
                 # The mark was reached: what ended the process later is not about this cell.
                 row["status"], row["reason"] = "ok", ""
         if row["status"] == "over_memory":  # a censored value: the cap is its lower bound
@@ -130,6 +131,11 @@ def _peak(events: list[dict[str, Any]]) -> int | None:
     return max(peaks, default=None)
 
 
+def _within_cap(mark: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    cap, peak = record.get("memory_cap"), mark["peak_bytes"]
+    return not cap or peak is None or bool(peak <= cap)
+
+
 def _least(record: Mapping[str, Any]) -> int:
     """Return what the peak of a worker that ran out of memory is at least.
 
@@ -175,6 +181,7 @@ def _mark_values(mark: Mapping[str, Any]) -> dict[str, Any]:
         "first_peak_bytes": mark["first_peak_bytes"],
         "steady_bytes": mark["rss_bytes"],
         "exec_median_s": mark["exec_median_s"],
+        "notes": None if mark.get("exact", True) else LOWER_BOUND,
     }
 
 

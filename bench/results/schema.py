@@ -79,7 +79,12 @@ MEASUREMENTS = (
         "largest error of the program's outputs, or of its weights where it can't run here, as a "
         "share of the model's (root mean square); empty where they were not compared",
     ),
-    Column("notes", "string", "what the program's inspection found that costs without being wrong"),
+    Column(
+        "notes",
+        "string",
+        "what the program's inspection found that costs without being wrong; whether the peak is a "
+        "lower bound",
+    ),
     Column("output_sha", "string", "hash of the first execution's outputs"),
     Column("crosscheck", "string", "ok, or how rusage or psutil contradict the peak"),
     Column("machine", "string", "system, processor, cores and memory"),

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bench.results.rows import crosscheck, measurement_rows, phase_rows, timeline_rows
+from bench.results.rows import LOWER_BOUND, crosscheck, measurement_rows, phase_rows, timeline_rows
 
 CELL = {
     "model": "tiny",
@@ -79,6 +79,20 @@ def test_one_row_per_mark_of_the_process() -> None:
     assert one["output_sha"] == five["output_sha"] == "abc"
     assert (one["delegates"], one["planned_bytes"]) == (2, 7)
     assert one["undelegated_ops"] == "aten.add.Tensor:2 aten.mm.default:1"
+
+
+def test_a_peak_that_was_only_sampled_is_noted_as_a_lower_bound() -> None:
+    events = [mark(1, 100) | {"exact": False}, mark(5, 110) | {"exact": True}]
+    one, five = measurement_rows(record(events=events))
+    assert (one["status"], one["notes"]) == ("ok", LOWER_BOUND)
+    assert five["notes"] is None
+
+
+def test_of_a_process_that_ended_unseen_the_peak_is_missing() -> None:
+    unseen = mark(1, 100) | {"exact": False, "peak_bytes": None, "first_peak_bytes": None}
+    for cap in (None, 105):
+        (one, _) = measurement_rows(record(events=[unseen], memory_cap=cap))
+        assert (one["status"], one["peak_bytes"], one["exec_median_s"]) == ("ok", None, 0.5)
 
 
 def test_the_threads_are_those_of_the_baseline() -> None:

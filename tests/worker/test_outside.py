@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from et_worker.outside import execution_seconds, output_sha
+from et_worker.outside import execution_seconds, output_sha, peak_of
 
 from tests.binaries import make_binary
 
@@ -60,6 +60,7 @@ def test_each_count_is_a_process_of_its_own_with_its_whole_peak(tmp_path: Path) 
     for mark in (first, fifth):
         assert 80 * MB < mark["peak_bytes"] < 120 * MB  # what it took, and a Python's own
         assert mark["parent_bytes"] < 40 * MB
+        assert mark["exact"] is True
     assert first["first_peak_bytes"] == first["peak_bytes"]
     assert fifth["first_peak_bytes"] is None
     assert (first["exec_median_s"], fifth["exec_median_s"]) == (0.1, 0.12)
@@ -79,6 +80,21 @@ def test_of_a_process_smaller_than_its_parent_the_parent_is_not_told(tmp_path: P
     (mark,) = (event for event in found if event["event"] == "mark")
     assert code == 0
     assert 0 < mark["peak_bytes"] < mark["parent_bytes"]
+    assert mark["exact"] is False
+
+
+@pytest.mark.parametrize(
+    ("peak", "sampled", "parent", "told"),
+    [
+        (80 * MB, 79 * MB, 16 * MB, (80 * MB, True)),
+        (16 * MB, 3 * MB, 16 * MB, (3 * MB, False)),
+        (16 * MB, 0, 16 * MB, (None, False)),
+        (3 * MB, 0, 0, (3 * MB, True)),  # no /proc: macOS counts nothing of the parent's
+    ],
+)
+def test_a_peak_is_the_kernels_or_a_lower_bound_or_unknown(peak, sampled, parent, told) -> None:
+    done = {"peak_bytes": peak, "sampled_peak_bytes": sampled, "parent_bytes": parent}
+    assert peak_of(done) == told
 
 
 @pytest.mark.parametrize(
@@ -146,3 +162,15 @@ def test_outputs_of_another_size_than_the_largest_have_no_checksum(tmp_path: Pat
     assert output_sha(str(tmp_path / "out"), [["int", []]]) is None
     assert output_sha(str(tmp_path / "out"), [["float32", [2]], ["float32", [2]]]) is None
     assert output_sha(str(tmp_path / "out"), [["int64", [1]]])
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "bool list", "None", "?9"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_outputs_that_are_no_tensors_have_no_checksum(
+    tmp_path: Path, kind: str, place: int
+) -> None:
+    """executor_runner writes no file for them: what the other runners hash of them is not known."""
+    outputs: list = [["float32", [2]]]
+    outputs.insert(place, [kind, []])
+    (tmp_path / f"out-{1 - place}.bin").write_bytes(bytes(8))
+    assert output_sha(str(tmp_path / "out"), outputs) is None

@@ -4,7 +4,7 @@ Run by ``python -S -P -m et_worker.outside REQUEST.json``: the standard library 
 process's ``ru_maxrss`` is at least what its parent had when it was started: ``exec_mmap``
 (fs/exec.c) counts the memory that the exec replaces, a copy of the parent's. So the parent is to
 be smaller than what is measured, about 16 MB; of anything smaller still, the high-water mark is
-what was seen last.
+what was seen last: a lower bound, and the ``mark`` event's ``exact`` is false.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from et_worker import memory, process
 from et_worker.events import EventWriter
 
 _POLL_S = 0.01
+_CLOSE_POLL_S = 0.001  # while what is seen may be all that there will be
 _SHA_DIGITS = 16
 _UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, getrusage(2)
 # What examples/portable/executor_runner/executor_runner.cpp logs, the newest with each execution.
@@ -55,8 +56,7 @@ def main(argv: Sequence[str]) -> int:
         if done["code"]:
             events.emit("error", kind="exception", type="exit", reason=_why(phase, done))
             return 1
-        own = done["peak_bytes"] > done["parent_bytes"]
-        peak = done["peak_bytes"] if own else done["sampled_peak_bytes"]
+        peak, exact = peak_of(done)
         sampled = max(sampled, done["sampled_peak_bytes"])
         told = {"seconds": done["seconds"], "rss_bytes": None, "peak_bytes": peak}
         events.emit("phase", name=phase, **told)
@@ -69,6 +69,7 @@ def main(argv: Sequence[str]) -> int:
             first_peak_bytes=peak if mark == 1 else None,
             load_rss_bytes=None,
             exec_median_s=seconds,
+            exact=exact,
             parent_bytes=done["parent_bytes"],
         )
         if request["output_file"] and sha is None:
@@ -87,6 +88,7 @@ def run(words: Sequence[str]) -> dict[str, Any]:
 
     """
     parent = os.getpid()
+    least = memory.high_water_of(parent) or 0
     began = time.monotonic()
     with Path("executor_runner.log").open("w+b") as log:
         child = subprocess.Popen(
@@ -103,7 +105,7 @@ def run(words: Sequence[str]) -> dict[str, Any]:
             if pid:
                 break
             sampled = max(sampled, memory.high_water_of(child.pid) or 0)
-            time.sleep(_POLL_S)
+            time.sleep(_CLOSE_POLL_S if sampled < least else _POLL_S)
         child.returncode = os.waitstatus_to_exitcode(status)
         log.seek(0)
         said = log.read().decode(errors="replace")
@@ -117,6 +119,16 @@ def run(words: Sequence[str]) -> dict[str, Any]:
         "sampled_peak_bytes": sampled,
         "parent_bytes": memory.high_water_of(parent) or 0,
     }
+
+
+def peak_of(done: Mapping[str, Any]) -> tuple[int | None, bool]:
+    """Return a process's peak, and whether it is exact rather than a lower bound. Pure.
+
+    None where nothing is known: it was small, and had ended before it could be looked at.
+    """
+    if done["peak_bytes"] > done["parent_bytes"]:
+        return done["peak_bytes"], True
+    return done["sampled_peak_bytes"] or None, False
 
 
 def execution_seconds(log: str) -> float | None:
@@ -137,7 +149,7 @@ def output_sha(base: str, outputs: Sequence[tuple[str, Sequence[int]]]) -> str |
     for number, (dtype, shape) in enumerate(outputs):
         path = Path(f"{base}-{number}.bin")
         content = path.read_bytes() if path.exists() else b""
-        if len(content) != _SIZES.get(dtype, 0) * math.prod(shape):
+        if dtype not in _SIZES or len(content) != _SIZES[dtype] * math.prod(shape):
             return None
         digest.update(f"{dtype}{list(shape)}".encode())
         digest.update(content)
