@@ -5,6 +5,8 @@ manifest.json: types, shapes and checksums of all files, and what the outputs ar
 `shasum -a 256 -c SHA256SUMS` checks it. `nox -s bench -- pte=FOLDER` runs the same file with the
 same inputs here; docs/devices.md says how to measure it on a phone.
 
+Exit code 0: done; 2: wrong request; 3: there can be none, or what a method is to give is not known.
+
 to=FOLDER        where it goes [results/bundles/MODEL-PRECISION-BACKEND-EXPORTER]
 replace=yes      write over one that is there
 All of nox -s bench that says which program it is: model=, precision=, backend=, commit=, runtime=,
@@ -69,6 +71,9 @@ def _main(argv: list[str], console: Console) -> int:
 def bundle(request: Request, own: Mapping[str, str], revisions: Revisions, console: Console) -> int:
     """Make the bundle of a request; return the exit code.
 
+    That is UNDECIDED where a method should have run here and did not: the bundle is there, but
+    not what to compare a phone's outputs with.
+
     Args:
         request: of one program.
         own: ``to`` and ``replace``, where they were given.
@@ -99,7 +104,8 @@ def bundle(request: Request, own: Mapping[str, str], revisions: Revisions, conso
     program = manifest["program"]
     print(f"{target}: {program['file']} ({format_mb(program['bytes'])} MB)")
     print(f"nox -s bench -- pte={target}")
-    return Exit.OK
+    ends = {method["expected"]["status"] for method in manifest["methods"].values()}
+    return Exit.OK if ends <= {"ok", "unsupported"} else Exit.UNDECIDED
 
 
 class UnbundledError(BuildError):
@@ -141,10 +147,11 @@ def _one(request: Request) -> Request:
 
 
 def _plan(request: Request) -> Plan:
-    plan = refuse_too_large(make_plan(request, host()), machine.memory_bytes())
-    if plan.jobs[0].kind == "export" and plan.jobs[0].unsupported:
-        raise RequestError(plan.jobs[0].unsupported)
-    return plan
+    # A run may be unsupported, such as MLX's here. What can't be exported can be no bundle.
+    (export,) = make_plan(replace(request, methods=("export",)), host()).jobs
+    if export.unsupported:
+        raise RequestError(export.unsupported)
+    return refuse_too_large(make_plan(request, host()), machine.memory_bytes())
 
 
 def _name(plan: Plan) -> str:

@@ -90,7 +90,10 @@ def _filled(
             method = job.cells[0].method
             inputs = _inputs(measurer, job, program, folder)
             say(f"{method}: {len(inputs)} inputs")
-            methods[method] = {"inputs": inputs, "expected": _expected(measurer, job)}
+            expected = _expected(measurer, job)
+            if expected["status"] != "ok":
+                say(f"{method}: outputs are not known: {expected['status']}: {expected['reason']}")
+            methods[method] = {"inputs": inputs, "expected": expected}
     return {
         "format": FORMAT,
         "model": cell.model,
@@ -122,7 +125,7 @@ def _inputs(measurer: Measurer, job: Job, program: Program, folder: Path) -> lis
 
 
 def _expected(measurer: Measurer, job: Job) -> dict[str, Any]:
-    """Return what the method gives here; of a backend that does not run here, why not."""
+    """Return what the method gives here; where it did not run to its end, why not."""
     record = measurer.measure(job)
     if record["status"] != "ok":
         return {"status": record["status"], "reason": record["reason"]}

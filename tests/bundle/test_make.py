@@ -1,5 +1,6 @@
 """A bundle from a request, with real processes for workers; it is whole or not there."""
 
+import io
 import json
 from pathlib import Path
 
@@ -29,8 +30,14 @@ def revisions(tmp_path: Path) -> Revisions:
 
 
 def make(revisions: Revisions, *words: str, **own: str) -> int:
+    return told(revisions, *words, **own)[0]
+
+
+def told(revisions: Revisions, *words: str, **own: str) -> tuple[int, str]:
     request: Request = load([*words, "iterations=1"])
-    return bundle(request, own, revisions, Console(quiet=True))  # type: ignore[arg-type]
+    text = io.StringIO()
+    code = bundle(request, own, revisions, Console(file=text, width=100))  # type: ignore[arg-type]
+    return code, text.getvalue()
 
 
 def test_it_has_the_program_the_inputs_and_what_they_give(revisions, tmp_path, capsys) -> None:
@@ -56,11 +63,44 @@ def test_it_has_the_program_the_inputs_and_what_they_give(revisions, tmp_path, c
 
 def test_where_a_program_does_not_run_the_bundle_says_why(revisions, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("bench.bundle.__main__.host", lambda: "linux-x86_64")
-    assert make(revisions, "backend=mlx", "method=encode", to=str(tmp_path / "to")) == Exit.OK
+    code, said = told(revisions, "backend=mlx", "method=encode", to=str(tmp_path / "to"))
+    assert code == Exit.OK
+    assert "encode: outputs are not known: unsupported: mlx programs run on darwin-arm64" in said
     method = read_manifest(tmp_path / "to")["methods"]["encode"]
     assert method["expected"]["status"] == "unsupported"
     assert "run on darwin-arm64 only" in method["expected"]["reason"]
     assert len(method["inputs"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("mischief", "words", "status"),
+    [
+        ("sys.exit(3)", [], "failed"),
+        ("time.sleep(60)", ["timeout_s=5"], "timeout"),
+        ("say('peak', peak_bytes=400 * MB)", ["memory_cap=350MB"], "over_memory"),
+    ],
+)
+def test_a_run_that_did_not_end_well_is_said_and_is_exit_3(
+    revisions, tmp_path, mischief, words, status
+) -> None:
+    revisions.behave(f"{WRITES}\nif task == 'encode': {mischief}")
+    code, said = told(revisions, "backend=xnnpack", *words, to=str(tmp_path / "to"))
+    assert code == Exit.UNDECIDED
+    assert f"encode: outputs are not known: {status}: " in said
+    assert "decode: outputs" not in said
+    methods = read_manifest(tmp_path / "to")["methods"]  # all else is there
+    assert methods["encode"]["expected"]["status"] == status
+    assert methods["decode"]["expected"]["status"] == "ok"
+
+
+@pytest.mark.parametrize("methods", [["method=encode"], ["method=export"], []])
+def test_a_precision_without_recipe_is_refused_before_anything_is_built(
+    revisions, tmp_path, methods
+) -> None:
+    words = ["model=tiny", "precision=int8", "backend=portable", *methods]
+    with pytest.raises(RequestError, match="portable has no int8 recipe"):
+        make(revisions, *words, to=str(tmp_path / "to"))
+    assert revisions.asked == revisions.started == []
 
 
 def test_a_model_that_is_only_exported_is_a_program_alone(revisions, tmp_path) -> None:
