@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from bench.analysis.cells import COLUMNS
@@ -33,6 +34,8 @@ SIZES = {
     "pte": "size of the program file",
     "planned": "memory-planned buffers",
 }
+SUMMED = ("peak", "delta", "baseline")
+"""Sizes of which the first is the sum of the others."""
 TIMES = {"total": "the whole process", "exec_median": "median execution"}
 COUNTS = {
     "iterations": "executions in that process",
@@ -64,6 +67,7 @@ KINDS = {
 }
 """What the memory is: by which counter, and with the baseline or above it."""
 
+_NUMBER = re.compile(r"([+-]?[0-9.eE+-]+|nan|inf|-inf|NaN)\s*([A-Za-z]*)")
 _FORMULA = re.compile(r"[=+@\t\r-]")
 _LONGEST_TEXT = 500
 
@@ -130,8 +134,24 @@ def value_of(field: Field, text: str) -> Any:
     return round(number) if field.kind == "size" else number
 
 
+def rounding(field: Field, text: str) -> float:
+    """Return by how many bytes a size may have been rounded: half a unit of its last digit.
+
+    Args:
+        field: a size.
+        text: a cell that :func:`value_of` has taken; an empty one was rounded by nothing.
+
+    """
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        return 0.0
+    scale = _SIZE_UNITS.get(match[2].lower(), field.scale or 1)
+    last_digit = Decimal(1).scaleb(int(Decimal(match[1]).as_tuple().exponent))
+    return max(0.5, 0.5 * scale * float(last_digit))  # bytes are whole
+
+
 def _number(field: Field, text: str, units: Mapping[str, float]) -> float:
-    match = re.fullmatch(r"([+-]?[0-9.eE+-]+|nan|inf|-inf|NaN)\s*([A-Za-z]*)", text)
+    match = _NUMBER.fullmatch(text)
     unit = match[2].lower() if match else ""
     if match is None or (unit and unit not in units):
         raise RequestError(f"{field.name}: {text!r} is no number with a unit ({_list(units)})")

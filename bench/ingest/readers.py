@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
+import statistics
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bench.errors import RequestError
-from bench.ingest.fields import Field, field_of, value_of
+from bench.ingest.fields import SUMMED, Field, field_of, rounding, value_of
 
 MOST_BYTES = 64 * 10**6
 """A file above this is no table of measurements: a hundred thousand rows are a third of it."""
@@ -21,6 +22,9 @@ Row = tuple[int, dict[str, Any]]
 
 def read(path: Path) -> list[Row]:
     """Read a file: line numbers with the values of each row, in bytes, seconds and counts.
+
+    A row of a table has beside its fields ``rounding``: the bytes by which ``peak`` - ``baseline``
+    may miss ``delta``, each being rounded to its last digit.
 
     ``.csv`` and ``.json`` are tables; anything else is the log of ``executor_runner`` or of
     ``/usr/bin/time`` (``-l`` on macOS, ``-v`` on Linux), or of one under the other.
@@ -126,9 +130,14 @@ def _no_constant(name: str) -> Any:
 
 
 def _values(cells: Mapping[Field, str]) -> dict[str, Any]:
-    return {field.name: value_of(field, text) for field, text in cells.items()}
+    values = {field.name: value_of(field, text) for field, text in cells.items()}
+    summed = [(field, text) for field, text in cells.items() if field.name in SUMMED]
+    return values | {"rounding": sum(rounding(field, text) for field, text in summed)}
 
 
+_EXECUTION = Field("exec_median", "time", 1e-3)
+# As of et_worker/outside.py, which reads the same log: executor_runner's newest tells each.
+_EACH = re.compile(r"Iteration \d+ of \d+: ([0-9.]+) ms")
 _PATTERNS: Mapping[str, tuple[str, Field]] = {
     "rss": (r"^\s*([0-9.]+)\s+maximum resident set size", Field("peak", "size", 1)),
     "rss_kb": (
@@ -143,7 +152,7 @@ _PATTERNS: Mapping[str, tuple[str, Field]] = {
     ),
     "execution_ms": (
         r"Model executed successfully [0-9.]+ time\(s\) in ([0-9.]+) ms",
-        Field("exec_median", "time", 1e-3),
+        _EXECUTION,
     ),
 }
 
@@ -151,6 +160,14 @@ _PATTERNS: Mapping[str, tuple[str, Field]] = {
 def _log(path: Path) -> dict[str, Any]:
     """Read what `/usr/bin/time` and `executor_runner` say; both may be in one file."""
     text = "".join(_lines(path))
+
+    def checked(match: re.Match[str], field: Field) -> Any:
+        try:
+            return value_of(field, match[1])
+        except RequestError as error:
+            line = text.count("\n", 0, match.start(1)) + 1
+            raise RequestError(f"line {line}: {error}") from None
+
     found: dict[str, Any] = {}
     for name, (pattern, field) in _PATTERNS.items():
         values = list(re.finditer(pattern, text, re.MULTILINE))
@@ -159,11 +176,7 @@ def _log(path: Path) -> dict[str, Any]:
                 f"{name.removesuffix('_kb')} is there {len(values)} times; one process per log"
             )
         if values:
-            try:
-                found[name] = value_of(field, values[0][1])
-            except RequestError as error:
-                line = text.count("\n", 0, values[0].start(1)) + 1
-                raise RequestError(f"line {line}: {error}") from None
+            found[name] = checked(values[0], field)
     if not found:
         raise RequestError(
             "nothing of executor_runner or /usr/bin/time in it (.csv, .json: tables)"
@@ -178,6 +191,8 @@ def _log(path: Path) -> dict[str, Any]:
     }
     if "executions" in found:
         values_of["iterations"] = found["executions"]
-        # The log has the sum; a mean stands in for the median.
-        values_of["exec_median"] = found["execution_ms"] / max(found["executions"], 1)
+        # Older ones log the sum alone; a mean stands in for the median then.
+        mean = found["execution_ms"] / max(found["executions"], 1)
+        each = [checked(match, _EXECUTION) for match in _EACH.finditer(text)]
+        values_of["exec_median"] = round(statistics.median(each), 6) if each else mean
     return values_of

@@ -12,7 +12,8 @@ from bench.jobs import digest
 from bench.results.cells import KEY
 
 _REQUIRED = ("model", "method")
-_FIGURES = ("peak", "delta", "total", "exec_median", "pte")
+_MEMORY = ("peak", "delta", "baseline", "load", "first_peak", "steady")
+_FIGURES = ("peak", "delta", "steady", "total", "exec_median", "pte")
 _CELL = (
     *("model", "precision", "backend", "method", "iterations", "samples", "max_tokens", "seed"),
     *("runner", "exporter", "runtime", "allocator", "load_mode"),
@@ -63,7 +64,7 @@ def _row(values: Mapping[str, Any]) -> dict[str, Any]:
         raise RequestError('device is missing: where was it measured? (device="iPhone 16")')
     status = values.get("status") or "ok"
     if status == "ok" and all(values.get(name) is None for name in _FIGURES):
-        raise RequestError("there is no figure: peak, delta, total, exec_median or pte")
+        raise RequestError(f"there is no figure: {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]}")
     row = {column.name: values.get(column.name) for column in COLUMNS}
     row |= {f"{name}_bytes": values.get(name) for name in ("load", "first_peak", "steady")}
     row |= {f"{name}_bytes": values.get(name) for name in ("pte", "planned", "baseline")}
@@ -78,13 +79,15 @@ def _row(values: Mapping[str, Any]) -> dict[str, Any]:
 def _memory(values: Mapping[str, Any]) -> dict[str, Any]:
     kind = values.get("kind")
     peak, delta, base = (values.get(name) for name in ("peak", "delta", "baseline"))
-    if peak is None and delta is None:
+    if all(values.get(name) is None for name in _MEMORY):
         return {}
     if kind is None:
         raise RequestError(f"kind= is missing: what is the memory? ({', '.join(KINDS)})")
     counter, _, scale = kind.partition("_")
     said = values.get("measured_by")
     row: dict[str, Any] = {"measured_by": f"{counter}, {said}" if said else counter}
+    if peak is None and delta is None:
+        return row  # what there is of memory is a total, whatever a peak would be
     if scale == "delta":
         if delta is not None and peak is not None:
             raise RequestError("peak and delta are both given, and kind= says that peak is one")
@@ -94,14 +97,15 @@ def _memory(values: Mapping[str, Any]) -> dict[str, Any]:
     if base is not None and base > peak:
         raise RequestError("the baseline is above the peak")
     if base is not None:
-        if delta is not None and delta != peak - base:
+        if delta is None:
+            delta = peak - base
+        elif abs(peak - base - delta) > values.get("rounding", 0):
             raise RequestError(
                 f"peak, delta and baseline contradict each other: {peak} - {base} is not {delta}"
             )
-        delta = peak - base
     if delta is not None and delta > peak:
         raise RequestError("the delta is above the total")
     row |= {"peak_bytes": peak, "peak_delta_bytes": delta}
     if delta is not None:
-        row["baseline_bytes"] = peak - delta
+        row["baseline_bytes"] = peak - delta if base is None else base
     return row | {"metric_kind": "total" if delta is None else ""}

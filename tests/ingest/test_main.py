@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from et_worker.outside import execution_seconds
 
-from bench.analysis.cells import COLUMNS
+from bench.analysis.cells import COLUMNS, cells
 from bench.ingest.__main__ import main
+from bench.ingest.fields import Field, value_of
 from bench.results.tables import read_csv
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +67,19 @@ def test_a_log_of_executor_runner_under_time(tmp_path, kind, peak) -> None:
     row = taken(tmp_path).iloc[0]
     assert (row["method"], row["iterations"], row["peak_bytes"]) == ("encode", 5, peak)
     assert (row["exec_median_s"], row["total_s"]) == (0.3, 2.34)
+
+
+EACH = "".join(
+    f"I 00:00:01.1 executorch:executor_runner.cpp:780] Iteration {n} of 5: {ms} ms\n"
+    for n, ms in enumerate((900.5, 140.0, 160.0, 150.0, 149.5), 1)
+)
+
+
+@pytest.mark.parametrize("log", [TIME_L, EACH + TIME_L])
+def test_an_execution_takes_what_the_same_log_says_of_our_own_run(tmp_path, log) -> None:
+    words = ("device=Mac", "kind=rss_total", "model=small")
+    assert take(tmp_path, log, *words, name="run.log") == 0
+    assert taken(tmp_path)["exec_median_s"].iloc[0] == execution_seconds(log)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +180,13 @@ def test_any_number_of_a_log_is_checked_as_one_of_a_table_is(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("number", ["1.2.3", "9" * 24, "..."])
+def test_so_is_that_of_a_single_execution(tmp_path, capsys, number) -> None:
+    words = ("device=Mac", "kind=rss_total", "model=small")
+    assert take(tmp_path, EACH.replace("900.5", number) + TIME_L, *words, name="run.log") == 2
+    assert "line 1: exec_median: " in capsys.readouterr().err
+
+
 def test_the_kind_of_a_log_is_offered_as_it_is_to_be_typed(tmp_path, capsys) -> None:
     words = ("device=Mac", "model=small")
     assert take(tmp_path, TIME_L, *words, name="run.log") == 2
@@ -180,6 +202,56 @@ def test_a_total_a_delta_and_a_baseline_must_agree(tmp_path, capsys) -> None:
     found = taken(tmp_path).iloc[0]
     assert (found["peak_bytes"], found["peak_delta_bytes"]) == (100_000_000, 90_000_000)
     assert found["baseline_bytes"] == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("peak", "base", "delta"),
+    [
+        ("971.3 MB", "41.2 MB", "930.0 MB"),  # of 971.349, 41.151 and 930.198
+        ("971 MB", "41.2 MB", "930.3 MB"),
+        ("0.98 GB", "0.04 GB", "0.93 GB"),
+        ("926.35 MiB", "42189 KiB", "885.14 MiB"),
+        ("9.7e2 MB", "41.2 MB", "930.1 MB"),
+        ("971300001 bytes", "41200000 bytes", "930100000 bytes"),
+    ],
+)
+def test_rounded_figures_agree_as_far_as_they_are_given(tmp_path, peak, base, delta) -> None:
+    words = ("device=Mac", "kind=rss_total")
+    text = f"model,method,peak,delta,baseline\nsmall,encode,{peak},{delta},{base}\n"
+    assert take(tmp_path, text, *words) == 0
+    found = taken(tmp_path).iloc[0]
+    for column, given in (("peak", peak), ("peak_delta", delta), ("baseline", base)):
+        assert found[f"{column}_bytes"] == value_of(Field(column, "size"), given)
+
+
+@pytest.mark.parametrize(
+    ("peak", "base", "delta"),
+    [
+        ("971.3 MB", "41.2 MB", "929.8 MB"),
+        ("971.30 MB", "41.20 MB", "930.00 MB"),
+        ("0.99 GB", "0.04 GB", "0.93 GB"),
+        ("971300002 bytes", "41200000 bytes", "930100000 bytes"),
+    ],
+)
+def test_beyond_their_last_digits_figures_contradict(tmp_path, capsys, peak, base, delta) -> None:
+    words = ("device=Mac", "kind=rss_total")
+    text = f"model,method,peak,delta,baseline\nsmall,encode,{peak},{delta},{base}\n"
+    assert take(tmp_path, text, *words) == 2
+    assert "contradict each other" in capsys.readouterr().err
+
+
+def test_a_steady_value_alone_is_no_peak(tmp_path, capsys) -> None:
+    """Such as Android's PSS, which is looked at where an execution has ended."""
+    text = "model,method,iterations,measured_by,steady_mb\nsmall,encode,20,at the end,300\n"
+    assert take(tmp_path, text, "device=Pixel 9") == 2
+    assert "kind= is missing" in capsys.readouterr().err
+    assert take(tmp_path, text, "device=Pixel 9", "kind=pss_total") == 0
+    table = taken(tmp_path)
+    row = table.iloc[0]
+    assert (row["steady_bytes"], row["measured_by"]) == (300_000_000, "pss, at the end")
+    assert pd.isna(row["peak_bytes"]) and pd.isna(row["peak_delta_bytes"])
+    (cell,) = cells(table).to_dict("records")
+    assert (cell["counter"], cell["steady"]) == ("pss", 300_000_000)
 
 
 def test_a_table_is_not_written_over(tmp_path, capsys) -> None:
