@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from bench import machine
 from bench.analysis.cells import COLUMNS
 from bench.compose import host
 from bench.errors import BuildError, RequestError
-from bench.jobs import Plan
+from bench.jobs import Job, Plan
 from bench.needs import refuse_too_large
 from bench.packages import differences
 from bench.plan import make_plan
@@ -27,6 +28,7 @@ from bench.revision import Revisions
 from bench.session import begin, carry_out
 
 _MOST = 5
+_DIGITS = 12  # of a hash, for a person
 
 
 @dataclass(frozen=True)
@@ -65,19 +67,18 @@ def measure_again(
     row = recorded.row
     request = _resolved(asked, revisions)
     plan = _plan(request)
-    (cell,) = plan.cells
-    other = [] if cell.key == row["cell_key"] else [_other_cell(cell.key)]
-    name = cell.runtime or cell.exporter
+    job = plan.jobs[0]
+    other = _other_cell(row, job)
+    for line in other:
+        say(f"  {line}")
     if dry:
-        for line in other:
-            say(f"  {line}")
         known = f"list {asked.packages}" if asked.packages else "no list of them is known here"
         say(f"packages {row['packages_hash']}: {known}")
-        say(f"environment {name}: {revisions.describe(name)}")
+        say(f"environment {job.revision}: {revisions.describe(job.revision)}")
         return None
     if request.origin.packages:
         try:
-            revisions.get(name, needs="run" if cell.runtime else "export")
+            revisions.get(job.revision, needs=job.kind)
         except BuildError as error:
             say(f"the recorded packages can't be had, they are resolved anew: {error}")
             request = _resolved(asked.without_packages(), revisions)
@@ -103,8 +104,20 @@ def _plan(request: Request) -> Plan:
     return plan
 
 
-def _other_cell(key: str) -> str:
-    return f"the same words mean another cell now, {key}: conf/ or et-peak changed since"
+def _other_cell(row: Mapping[str, Any], job: Job) -> list[str]:
+    """Say how the cell that the words mean now is not the recorded one."""
+    found, key = [], job.cells[0].key
+    program, runner = job.program, job.own_runner
+    if program and row["pte_sha256"] != program.sha256:
+        hashes = f"{program.sha256[:_DIGITS]}, recorded was {str(row['pte_sha256'])[:_DIGITS]}"
+        found.append(f"{program.path} is another program: {hashes}")
+    if runner and not runner["sha256"].startswith(str(row["runtime"]).rpartition("@")[2]):
+        hashes = f"{runner['label']}, recorded was {row['runtime']}"
+        found.append(f"{runner['path']} is another binary: {hashes}")
+    if found or key == row["cell_key"]:
+        return found
+    changed = f"{job.source}, conf/ or et-peak" if job.source else "conf/ or et-peak"
+    return [f"the same words mean another cell now, {key}: {changed} changed since"]
 
 
 def _other_packages(row: Any, new: Any, listed: Path | None, run: Path) -> list[str]:

@@ -122,12 +122,19 @@ def _recorded(source: Source, position: int) -> Recorded:
 
 
 def _lines(source: Source) -> list[int]:
-    """Return the line on which each row begins; one with a line end in a text takes several."""
+    """Return the line on which each row begins; one with a line end in a text takes several.
+
+    Blank lines are no rows, as for :func:`bench.results.tables.read_csv`.
+    """
     path = source.path / "measurements.csv" if source.is_run else source.path
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
-        ends = [reader.line_num for _ in reader]
-    return [end + 1 for end in ends[:-1]]
+        begins, end = [], 0
+        for cells in reader:
+            if len(cells) > 1 or "".join(cells).strip():
+                begins.append(end + 1)
+            end = reader.line_num
+    return begins[1:]  # the first is the header
 
 
 def _no_key(key: str, sources: list[Source]) -> RequestError:

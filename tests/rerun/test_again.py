@@ -1,6 +1,7 @@
 """From a table alone to a second measurement and its verdict, with real processes for workers."""
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from bench.rerun.asked import ask
 from bench.rerun.find import find_recorded
 from bench.results.__main__ import main as publish
 from bench.results.record import list_runs
+from tests.binaries import make_binary
 from tests.test_session import WORDS, Revisions
 
 LIST = "executorch==1.4.1\nnumpy==2.4.6\n"
+SMALL = Path(__file__).parents[1] / "pte" / "small.pte"
 SLOWER = "global MB; MB = 1_300_000"
 
 
@@ -58,10 +61,14 @@ def known(tmp_path: Path) -> Known:
 
 @pytest.fixture
 def table(known: Known, tmp_path: Path) -> Path:
+    return published(known, tmp_path, *WORDS)
+
+
+def published(known: Known, tmp_path: Path, *words: str) -> Path:
     """A published table in a folder of its own; the run that it was made of is gone."""
     out = tmp_path / "runs"
     session.run(
-        load([*WORDS, f"out={out}"]),
+        load([*words, f"out={out}"]),
         known,  # type: ignore[arg-type]
         Console(file=io.StringIO()),
         dry=False,
@@ -71,10 +78,12 @@ def table(known: Known, tmp_path: Path) -> Path:
     return tmp_path / "published/table.csv"
 
 
-def again(table: Path, known: Known, row: str = ":3", *, dry: bool = False) -> tuple[int, str]:
+def again(
+    table: Path, known: Known, row: str = ":3", *, dry: bool = False, **given: str
+) -> tuple[int, str]:
     out = table.parents[1] / "runs"
     recorded = find_recorded(f"{table}{row}", out, table.parent)
-    asked = ask(recorded, {"out": str(out)}, out)
+    asked = ask(recorded, {"out": str(out)} | given, out)
     text = io.StringIO()
     judging = Judging(JUDGED, FLOOR, ())
     console = Console(file=text, width=100)
@@ -148,6 +157,57 @@ def test_a_cell_that_means_something_else_now_tells_nothing(table: Path, known: 
     code, text = again(table, known, "#0123456789abcdef")
     assert code == Exit.UNDECIDED
     assert f"the same words mean another cell now, {key}" in text
+
+
+def of_program(folder: Path, version: int) -> tuple[list[str], dict[str, str]]:
+    path = folder / "own.pte"
+    path.write_bytes(SMALL.read_bytes() + bytes(version))
+    words = [f"pte={path}", "method=encode", "runtime=v1.4.1", "iterations=1"]
+    return words, {"pte": str(path)}
+
+
+def of_binary(folder: Path, version: int) -> tuple[list[str], dict[str, str]]:
+    path = make_binary(folder / "er", takes=version)
+    words = [f"pte={SMALL}", "method=encode", "runtime=v1.4.1", "iterations=1"]
+    given = {"runner.path": str(path), "pte": str(SMALL)}
+    return [*words, "runner=executor_runner", f"runner.path={path}"], given
+
+
+def of_script(folder: Path, version: int) -> tuple[list[str], dict[str, str]]:
+    path = folder / "own.py"
+    path.write_text(f"# {version}\ndef build(seed):\n    pass\n")
+    words = ["model=script", f"script={path}", "method=export", "backend=xnnpack"]
+    return words, {"script": str(path)}
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (of_program, r"/own\.pte is another program: [0-9a-f]{12}, recorded was [0-9a-f]{12}$"),
+        (of_binary, r"/er is another binary: er@[0-9a-f]{8}, recorded was er@[0-9a-f]{8}$"),
+        (of_script, r"mean another cell now, [0-9a-f]{16}: .*/own\.py, conf/ or et-peak changed"),
+    ],
+)
+def test_another_file_of_yours_is_named_before_anything_is_measured(
+    known: Known, tmp_path: Path, make, said: str
+) -> None:
+    words, given = make(tmp_path, 1)
+    table = published(known, tmp_path, *words)
+    code, text = again(table, known, ":2", **given)
+    assert code == Exit.OK
+    assert not re.search(said, text, re.MULTILINE)
+    make(tmp_path, 2)
+    started = len(known.started)
+    _, text = again(table, known, ":2", dry=True, **given)
+    assert re.search(said, text, re.MULTILINE)
+    assert len(known.started) == started
+    code, text = again(table, known, ":2", **given)
+    named = re.search(said, text, re.MULTILINE)
+    assert named
+    assert named.start() < text.index(" measurements to take")
+    known.behave(SLOWER)
+    code, text = again(table, known, ":2", **given)
+    assert code == Exit.UNDECIDED
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(table: Path, known: Known) -> None:

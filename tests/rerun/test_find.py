@@ -71,6 +71,25 @@ def test_a_line_is_a_line_of_the_file(results: Path) -> None:
         find("two:3", results)
 
 
+@pytest.mark.parametrize("blank", ["\n", "  \n", "\r\n", "\n\n"])
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_blank_lines_are_counted_and_are_no_rows(results: Path, blank: str, place: int) -> None:
+    """Such as a person leaves who edits a table."""
+    lines = (results / "one.csv").read_text().splitlines(keepends=True)
+    lines.insert(place, blank)
+    text = "".join(lines)
+    (results / "two.csv").write_text(text, newline="")
+    wanted = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        wanted |= {key: number for key in KEYS[:2] if key in line}
+    for key, number in wanted.items():
+        assert find(f"two:{number}", results).row["cell_key"] == key
+        assert find(f"two#{key}", results).place == f"two:{number}"
+    for number in {*range(1, text.count("\n") + 2)} - set(wanted.values()):
+        with pytest.raises(RequestError, match=f"two:{number} is no row"):
+            find(f"two:{number}", results)
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
