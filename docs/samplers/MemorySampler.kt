@@ -31,6 +31,10 @@ class Sampler : AutoCloseable {
   @Volatile private var running = true
   private var highest = 0L
 
+  /** The kernel's own mark, of the whole process, at the last call of [take]. */
+  var mark = 0L
+    private set
+
   private val sampler = thread(name = "memory-sampler") {
     Process.setThreadPriority(Process.THREAD_PRIORITY_URGENT_DISPLAY)
     while (running) {
@@ -39,43 +43,85 @@ class Sampler : AutoCloseable {
     }
   }
 
-  /** The highest RSS since the last call, in bytes. */
-  @Synchronized fun take(): Long { look(); return highest.also { highest = 0 } }
+  /**
+   * The highest RSS since the last call, in bytes: the kernel's mark where it has risen since, which
+   * misses nothing. Where it has not, it is of something before, and what was seen counts.
+   */
+  @Synchronized fun take(): Long {
+    look()
+    val seen = highest
+    val before = mark
+    highest = 0
+    mark = max(before, rssPeak())
+    return if (mark > before) max(mark, seen) else seen
+  }
 
   @Synchronized private fun look() { highest = max(highest, rss()) }
 
   override fun close() { running = false; sampler.join() }
 }
 
-/** Measures one method; [about] are the columns that say what it is, such as model and precision. */
+/**
+ * Measures one method; [about] are the columns that say what it is, such as model and precision.
+ * [save] is given all rows so far before the load, before each mark and at the end: what it has
+ * written is all that a killed app leaves. A mark that is not reached yet is in it as "failed".
+ */
 fun measure(
-  about: Map<String, Any>, marks: List<Int> = listOf(1, 5, 20), load: () -> Unit, execute: () -> Unit,
+  about: Map<String, Any>, marks: List<Int> = listOf(1, 5, 20), save: (JSONArray) -> Unit,
+  load: () -> Unit, execute: () -> Unit,
 ): JSONArray = Sampler().use { sampler ->
+  val unreached = mapOf("status" to "failed", "reason" to "the app ended before this mark")
+  val rows = mutableListOf<Map<String, Any>>()
+  val row = about.toMutableMap()
+  row["kind"] = "rss_total"
+  row["iterations"] = marks.min()
+  save(JSONArray(listOf(row + unreached))) // the baseline has what saving takes
+  sampler.take() // what was before the baseline is not above it
+  val before = sampler.mark
   val baseline = rss()
-  load()
-  val loaded = rss()
-  var peak = sampler.take()
-  var firstPeak = 0L
-  val seconds = mutableListOf<Double>()
-  val rows = JSONArray()
-  for (number in 1..marks.max()) {
-    val began = System.nanoTime()
-    execute()
-    seconds += (System.nanoTime() - began) / 1e9
+  var peak = baseline
+  row["baseline_bytes"] = baseline
+
+  /** Enters the peak so far; returns the highest RSS since the last call. */
+  fun look(): Long {
     val highest = sampler.take()
-    if (number == 1) firstPeak = highest
     peak = max(peak, highest)
-    if (number !in marks) continue
-    val row = JSONObject(about)
-      .put("kind", "rss_total").put("iterations", number).put("status", "ok")
-      .put("baseline_bytes", baseline).put("load_bytes", loaded)
-      .put("first_peak_bytes", firstPeak).put("peak_bytes", max(peak, rssPeak()))
-      .put("steady_bytes", rss()).put("exec_median_s", seconds.sorted()[seconds.size / 2])
-    rows.put(row)
+    row["peak_bytes"] = peak
+    row["measured_by"] = if (sampler.mark > before) "5 ms and kernel" else "5 ms"
+    return highest
   }
-  rows
+
+  load()
+  row["load_bytes"] = rss()
+  look()
+  val seconds = mutableListOf<Double>()
+  for (mark in marks.sorted()) {
+    row["iterations"] = mark
+    save(JSONArray(rows + listOf(row + unreached)))
+    while (seconds.size < mark) {
+      val began = System.nanoTime()
+      execute()
+      seconds += (System.nanoTime() - began) / 1e9
+      val highest = look()
+      if (seconds.size == 1) row["first_peak_bytes"] = highest
+    }
+    val reached = row.toMutableMap()
+    reached["status"] = "ok"
+    reached["steady_bytes"] = rss()
+    reached["exec_median_s"] = seconds.sorted()[seconds.size / 2]
+    rows += reached
+  }
+  JSONArray(rows).also(save)
 }
 
-/** The same process by PSS, once at the end: for beside the RSS, not to be compared with it. */
-fun pssRow(about: Map<String, Any>): JSONObject =
-  JSONObject(about).put("kind", "pss_total").put("status", "ok").put("peak_bytes", pss())
+/** The same process by PSS after the last execution: no peak, and not to be compared with RSS. */
+fun pssRow(about: Map<String, Any>, iterations: Int): JSONObject =
+  JSONObject(about).put("kind", "pss_total").put("measured_by", "at the end").put("status", "ok")
+    .put("iterations", iterations).put("steady_bytes", pss())
+
+/** Writes the rows, whole or not at all. */
+fun write(rows: JSONArray, file: File) {
+  val part = File("${file.path}.part")
+  part.writeText(rows.toString(2))
+  check(part.renameTo(file)) { "${file.path} can't be written" }
+}
