@@ -1,8 +1,10 @@
 """The linears of a GGUF file behind its embedding, as a stack; one method, ``forward``.
 
-The file's matrices in their own types and shapes, in its order, and nothing else of the model: no
-attention, and norms of ones. Each linear takes the latest activation of its width; what is not of
-the embedding's width is added to the stream as its mean, so that nothing is dropped as unused.
+The file's matrices in their own shapes and nothing else of the model: no attention, and norms of
+ones. k-quants are held as they are, f16 and f32 in the compute type. The request has them by block
+and name, whatever the file's order (``bench/gguf_file.py``). Each linear takes the latest
+activation of its width; what is not of the embedding's width is added to the stream as its mean, so
+that nothing is dropped as unused.
 """
 
 from __future__ import annotations
@@ -15,9 +17,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor, nn
 
-from et_worker.failures import UnsupportedError
 from et_worker.models import Method
-from et_worker.models.kquant import held
+from et_worker.models.kquant import held, token_inputs
 from et_worker.models.kquant_blocks import row_bytes
 
 _EMBEDDING, _HEAD = "token_embd.weight", "output.weight"
@@ -56,40 +57,33 @@ class Chain(nn.Module):  # type: ignore[misc]
 def build(request: Mapping[str, Any]) -> dict[str, Method]:
     """Return ``forward``; see :class:`et_worker.models.Family`.
 
-    ``request["source"]`` is the file, ``request["model"]["tensors"]`` its table.
-
-    Raises:
-        UnsupportedError: a linear whose inputs no linear before it makes.
-
+    ``request["source"]`` is the file, ``request["model"]["tensors"]`` the table of its matrices, in
+    an order in which each linear's inputs are made before it.
     """
-    model = request["model"]
-    dtype = getattr(torch, request["precision"]["compute"])
+    model, compute = request["model"], request["precision"]["compute"]
+    dtype = getattr(torch, compute)
     file = np.memmap(request["source"], np.uint8, mode="r")
     entries = {entry["name"]: entry for entry in model["tensors"]}
     embedding = _weight(file, entries[_EMBEDDING], dtype)
     head = _weight(file, entries[_HEAD], dtype) if _HEAD in entries else None
-    made, linears = {embedding.shape[1]}, []
+    linears = []
     for name, entry in entries.items():
         if name in (_EMBEDDING, _HEAD):
             continue
-        if entry["columns"] not in made:
-            raise UnsupportedError(
-                f"{name} takes {entry['columns']} inputs, which nothing before it gives: "
-                "this is no Llama-like file"
-            )
         layer = nn.Linear(entry["columns"], entry["rows"], bias=False, device="meta")
         layer.weight = _weight(file, entry, dtype)
         linears.append(layer)
-        made.add(entry["rows"])
     chain = Chain(embedding, head, linears).eval().requires_grad_(requires_grad=False)
-    length = model["max_sequence"]
-    shapes = {"tokens": {1: torch.export.Dim("tokens", min=1, max=length)}}
-    kinds = "+".join(sorted({entry["kind"] for entry in entries.values()}))
-    return {"forward": Method(chain, (torch.zeros(1, 2, dtype=torch.int64),), shapes, kinds)}
+    tokens, sizes = token_inputs(model["max_sequence"])
+    kinds = {compute if entry["kind"] in _FLOATS else entry["kind"] for entry in entries.values()}
+    return {"forward": Method(chain, (tokens,), {"tokens": sizes}, "+".join(sorted(kinds)))}
 
 
 def _weight(file: Any, entry: Mapping[str, Any], dtype: torch.dtype) -> nn.Parameter:
-    """Copy a weight out of the file, so that an exporter that lets go of it does free it."""
+    """Copy a weight out of the file, so that an exporter that lets go of it does free it.
+
+    The graph computes in ``dtype``: a weight of another float type is brought into it.
+    """
     kind, rows, columns = entry["kind"], entry["rows"], entry["columns"]
     if kind in _FLOATS:
         size = rows * columns * np.dtype(_FLOATS[kind]).itemsize

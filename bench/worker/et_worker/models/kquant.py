@@ -106,15 +106,22 @@ def _method(
         return layer
 
     embedding, linears = weight(model["vocab"]), [linear() for _ in range(model["layers"])]
-    length, rows = model["max_sequence"], model["adapter_rows"]
-    shapes = {"tokens": {1: torch.export.Dim("tokens", min=1, max=length)} if length > 1 else None}
-    example: tuple[Tensor, ...] = (torch.zeros(1, min(2, length), dtype=torch.int64),)
+    tokens, sizes = token_inputs(model["max_sequence"])
+    rows = model["adapter_rows"]
+    shapes, example = {"tokens": sizes}, (tokens,)
     stack: nn.Module = Stack(embedding, linears)
     if rows:
         stack = Adapted(stack, kind)
         shapes["blocks"] = {0: torch.export.Dim("rows", min=2, max=rows)}
         example += (torch.zeros(2, row_bytes(kind, width), dtype=torch.uint8),)
     return Method(stack.eval().requires_grad_(requires_grad=False), example, shapes, kind)
+
+
+def token_inputs(longest: int) -> tuple[Tensor, dict[int, Any] | None]:
+    """Return example tokens, i64 ``[1, T]``, and how T varies: up to ``longest``, not at all for 1."""
+    if longest == 1:
+        return torch.zeros(1, 1, dtype=torch.int64), None
+    return torch.zeros(1, 2, dtype=torch.int64), {1: torch.export.Dim("tokens", min=1, max=longest)}
 
 
 def held(raw: Tensor, kind: str, dtype: torch.dtype) -> nn.Parameter:
