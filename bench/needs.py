@@ -89,8 +89,9 @@ def memory_need(job: Job, known: Mapping[str, int]) -> int | None:
             weights = kquant_weights(model) * max(_BYTES.values())
             return int(weights * _MOST) + _IMPORTS
         case "gguf":
-            weights = sum(int(t["rows"]) * int(t["columns"]) for t in model["tensors"])
-            return int(weights * max(_BYTES.values()) * _MOST) + _IMPORTS
+            tensors = model["tensors"]  # f32 and f16 are stored as bf16, of two bytes
+            weights = sum(t["rows"] * t["columns"] * _BYTES.get(t["kind"], 2) for t in tensors)
+            return int(weights * _MOST) + _IMPORTS
         case "script":
             return None
     return _EXPORT[0] + int(_EXPORT[1] * _whisper_bytes(model))

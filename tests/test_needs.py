@@ -8,6 +8,7 @@ from bench.config import load
 from bench.jobs import job_id
 from bench.needs import kquant_weights, memory_need, peaks, refuse_too_large, too_large
 from bench.plan import make_plan
+from tests.test_gguf import SHAPES, write
 
 GB = 10**9
 SMALL = Path(__file__).parent / "pte" / "small.pte"
@@ -54,6 +55,16 @@ def test_a_measurement_needs_at_least_what_was_measured_of_its_kind() -> None:
         assert memory_need(encode, {}) == need  # it may have to export first
     (job,) = plan("model=kquant", "precision=q4_k", "backend=mlx", "method=export").jobs
     assert (memory_need(job, {}) or 0) > kquant_weights(job.request["model"]) * 144 / 256
+
+
+@pytest.mark.parametrize(("kind", "size"), [("Q4_K", 144 / 256), ("F16", 2), ("F32", 2)])
+def test_a_gguf_file_needs_memory_by_the_bytes_its_weights_are_stored_in(
+    tmp_path: Path, kind: str, size: float
+) -> None:
+    path = write(tmp_path / "tiny.gguf", kind)
+    weights = sum(rows * columns for rows, columns in SHAPES.values())
+    (job,) = plan("model=gguf", f"gguf={path}").jobs
+    assert memory_need(job, {}) == pytest.approx(0.4 * GB + 3.6 * weights * size, abs=1)
 
 
 def test_what_was_measured_before_is_known() -> None:
