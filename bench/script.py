@@ -89,16 +89,18 @@ def unchanged(script: Path, neighbours: Mapping[str, str]) -> bool:
 
 def _methods(text: str, tree: ast.Module) -> tuple[str, ...]:
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if any(isinstance(target, ast.Name) and target.id == _NAMES for target in targets):
-            return _names(text, node.value)  # type: ignore[attr-defined]  # it is an Assign
+            return _names(text, node.value)
     return _DEFAULT
 
 
 def _names(text: str, value: ast.expr) -> tuple[str, ...]:
     try:
         names = ast.literal_eval(value)
-    except ValueError:
+    except (ValueError, TypeError):  # no literal; one that can't be, such as a set of lists
         names = None
     if (
         not isinstance(names, list | tuple)

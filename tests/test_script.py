@@ -15,6 +15,17 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPT = 'METHODS = ["look", "speak"]\nraise RuntimeError\ndef build(seed): ...\n'
 
 
+# Ways to write a list of names that mean the same in Python.
+WRITTEN = (
+    'METHODS = ["a", "b"]',
+    'METHODS = ("a", "b")',
+    'METHODS: list[str] = ["a", "b"]',
+    'METHODS: "Final" = ("a", "b")',
+    'NAMES = METHODS = ["a", "b"]',
+    'METHODS: list[str]\nMETHODS = ["a", "b"]',
+)
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "mine.py"
@@ -29,6 +40,12 @@ def plan(*words: str):
 @pytest.mark.parametrize(("name", "methods"), [("vocoder", ("vocode",)), ("encoder", ("forward",))])
 def test_the_examples_are_scripts(name: str, methods: tuple[str, ...]) -> None:
     assert read_script(str(EXAMPLES / f"{name}.py")).methods == methods
+
+
+@pytest.mark.parametrize("line", WRITTEN)
+def test_its_methods_are_read_however_they_are_written(script: Path, line: str) -> None:
+    script.write_text(f"{line}\ndef build(seed): ...\n")
+    assert read_script(str(script)).methods == ("a", "b")
 
 
 def test_its_methods_are_the_matrix_and_it_is_not_run(script: Path) -> None:
@@ -91,7 +108,10 @@ def test_a_program_is_as_its_neighbours_were(script: Path) -> None:
         ("METHODS = ['export']\ndef build(seed): ...\n", "must be a list of names"),
         ("METHODS = []\ndef build(seed): ...\n", "must be a list of names"),
         ("METHODS = ['a', 'a']\ndef build(seed): ...\n", "must be a list of names"),
-        ("METHODS = names()\ndef build(seed): ...\n", "must be a list of names"),
+        *(
+            (f"METHODS = {value}\ndef build(seed): ...\n", "must be a list of names")
+            for value in ("names()", "{['a']}", "{['a']: 1}", "{'a'}", "1", "[['a']]", "-'a'")
+        ),
         ("\0", "mine.py"),
     ],
 )
