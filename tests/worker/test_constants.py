@@ -1,4 +1,4 @@
-"""Weights read back from a real MLX program (tests/worker/programs), against their source."""
+"""Weights read back from real MLX programs (tests/worker/programs), against their source."""
 
 from pathlib import Path
 
@@ -9,22 +9,29 @@ from et_worker.models.kquant_blocks import fill_random, pack_scales, row_bytes
 from et_worker.program_file import read_program
 
 PROGRAM = Path(__file__).parent / "programs" / "kquant.pte"
+PARTS = Path(__file__).parent / "programs" / "parts.pte"
+ROWS_OF_PARTS = {"target": 16, "draft": 24, "projector": 32}  # of their embeddings
 WIDTH = 256
+Weights = dict[str, tuple[str, np.ndarray]]
 
 
-def source() -> dict[str, tuple[str, np.ndarray]]:
-    """The weights as the kquant family makes them from seed 0: embedding, then linears."""
-    rng = np.random.default_rng(0)
+def made(rng: np.random.Generator, vocab: int, layers: int) -> Weights:
+    """The weights as the kquant family makes them: embedding, then linears."""
     weights = {}
-    for name, rows in (("embedding", 16), ("linears.0.weight", WIDTH), ("linears.1.weight", WIDTH)):
+    names = [("embedding", vocab), *((f"linears.{n}.weight", WIDTH) for n in range(layers))]
+    for name, rows in names:
         raw = np.empty((rows, row_bytes("q4_k", WIDTH)), np.uint8)
         fill_random(raw, "q4_k", WIDTH**-0.5, rng)
         weights[name] = ("q4_k", raw)
     return weights
 
 
-def compare(path: Path, weights: dict[str, tuple[str, np.ndarray]]) -> Compared:
-    return compare_weights(path, read_program(path), weights)
+def source() -> Weights:
+    return made(np.random.default_rng(0), 16, 2)
+
+
+def compare(path: Path, weights: Weights, method: str = "forward") -> Compared:
+    return compare_weights(path, read_program(path), method, weights)
 
 
 def test_every_weight_is_its_source_rounded_to_bf16() -> None:
@@ -68,6 +75,24 @@ def test_a_group_of_scale_zero_that_lost_its_minimum_is_told_from_other_damage(
     found = compare(path, weights)
     assert found.zeroed == {"linears.1.weight": 3 * 8}
     assert found.wrong == ["linears.1.weight"]
+
+
+def test_each_method_is_compared_with_its_own_weights(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sources = {part: made(rng, rows, 1) for part, rows in ROWS_OF_PARTS.items()}
+    packed = [c for c in read_program(PARTS).constants if c.name.endswith("_packed")]
+    assert len(packed) == sum(map(len, sources.values()))
+    blamed = []
+    for constant in packed:  # one damaged weight is one method's
+        data = bytearray(PARTS.read_bytes())
+        data[constant.offset : constant.offset + WIDTH // 2] = bytes(WIDTH // 2)
+        path = tmp_path / "damaged.pte"
+        path.write_bytes(data)
+        found = {part: compare(path, weights, part) for part, weights in sources.items()}
+        assert [each.absent for each in found.values()] == [[], [], []]
+        ((part, name),) = [(part, name) for part in found for name in found[part].wrong]
+        blamed.append((part, name))
+    assert sorted(blamed) == sorted((part, name) for part in sources for name in sources[part])
 
 
 def test_a_weight_that_is_not_there_is_absent() -> None:

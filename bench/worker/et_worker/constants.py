@@ -58,20 +58,24 @@ class Compared:
 
 
 def compare_weights(
-    path: Path, program: ProgramFile, sources: Mapping[str, tuple[str, Any]]
+    path: Path, program: ProgramFile, method: str, sources: Mapping[str, tuple[str, Any]]
 ) -> Compared:
-    """Compare the weights of a program with what they were made from.
+    """Compare the weights of a method with what they were made from.
 
     Args:
         path: the ``.pte``.
         program: what :func:`et_worker.program_file.read_program` said of it.
+        method: its delegates say which constants are its own: others may have the same names,
+            behind the digits of a hash (``et_worker.failures``).
         sources: by name a k-quant's kind and its blocks, uint8 ``[rows, row_bytes]``.
 
     """
+    own = {key for delegate in program.delegates.get(method, ()) for key in delegate.keys}
     held = {
         key.partition("/")[2]: constant
         for constant in program.constants
         for key in constant.name.split(" = ")
+        if key in own
     }
     packed = {
         _UNWRAPPED.sub(r"\1", match["stem"]): match[0]

@@ -51,12 +51,14 @@ class Delegate:
     Attributes:
         backend: the id of its backend, such as ``XnnpackBackend``.
         payload: its graph, without any constants that follow it.
-        missing: the named data that it refers to and the file lacks.
+        keys: of the named data that it refers to.
+        missing: those of them that the file lacks.
 
     """
 
     backend: str
     payload: bytes = field(repr=False)
+    keys: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -210,8 +212,8 @@ def _delegate(
         payload = _graph(file, size)
     else:
         payload = bytes(inline[number].scalars(0, "B")) if number < len(inline) else b""
-    references = _references(payload)
-    return Delegate(backend, payload, tuple(key for key in references if key not in named))
+    keys = tuple(_references(payload))
+    return Delegate(backend, payload, keys, tuple(key for key in keys if key not in named))
 
 
 def _graph(file: BinaryIO, size: int) -> bytes:
