@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from bench.environment import Environment
 from tests.integration.conftest import ROOT, Bench
-from tests.test_gguf import write
+from tests.test_gguf import SHAPES, write
 
 TIED = """
 import torch
@@ -29,6 +31,43 @@ class Tied(torch.nn.Module):
 def build(seed):
     torch.manual_seed(seed)
     return {"forward": {"module": Tied(), "inputs": (torch.arange(640)[None],)}}
+"""
+IN_PLACE = """
+import torch
+
+METHODS: list[str] = ["add", "scale", "fill"]
+
+class Writes(torch.nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+        self.places = torch.nn.Parameter(torch.randn(8, 64))
+        self.mix = torch.nn.Linear(64, 64)
+
+    def forward(self, x):
+        if self.how == "add":
+            x += self.places
+        elif self.how == "scale":
+            x.mul_(2)
+        else:
+            x[:, :8] = 1
+        return self.mix(x)
+
+def build(seed):
+    torch.manual_seed(seed)
+    return {how: {"module": Writes(how), "inputs": (torch.zeros(8, 64),)} for how in METHODS}
+"""
+ANOTHER_MODEL = """
+import torch
+
+export = torch.export.export
+
+def other(module, *args, **kwargs):
+    with torch.no_grad():
+        module.mix.weight.mul_(1.1)
+    return export(module, *args, **kwargs)
+
+torch.export.export = other
 """
 WITHOUT_A_WEIGHT = """
 from executorch.exir._serialize import _named_data_store as store
@@ -90,6 +129,30 @@ def test_a_weight_that_two_kernels_store_is_named_and_the_outputs_agree(
     assert 0 < float(row["check_error"]) < 1e-4
 
 
+def test_a_model_that_writes_to_its_input_is_compared_like_any(
+    bench: Bench, tmp_path: Path
+) -> None:
+    code, row, said = export(bench, tmp_path, IN_PLACE, "method=export")
+    assert (code, row["status"]) == (0, "ok"), said
+    assert float(row["check_error"]) < 1e-4
+
+
+def test_a_model_that_is_another_each_time_is_no_fault_of_its_program(
+    bench: Bench, tmp_path: Path
+) -> None:
+    text = TIED.replace("torch.manual_seed(seed)", "pass")
+    code, row, said = export(bench, tmp_path, text, "method=export")
+    assert (code, row["status"]) == (0, "ok"), said
+    assert "the model is another one each time it is built" in row["notes"]
+    assert row["check_error"] == ""
+
+
+def test_a_program_of_another_model_fails(bench: Bench, tmp_path: Path) -> None:
+    code, row, said = export(bench, tmp_path, ANOTHER_MODEL + TIED, "method=export")
+    assert (code, row["status"]) == (3, "failed"), said
+    assert re.match(r"forward: the program.s output is 0\.\d+ off the model", row["reason"]), said
+
+
 def test_a_lost_weight_fails_the_export_and_nothing_runs(bench: Bench, tmp_path: Path) -> None:
     _, row, said = export(bench, tmp_path, WITHOUT_A_WEIGHT + TIED, "iterations=1")
     assert row["status"] == "failed", said
@@ -149,11 +212,21 @@ def test_a_program_of_three_parts_is_its_weights_read_back(bench: Bench, tmp_pat
     assert float(row["check_error"]) < 2**-7
 
 
-def test_a_gguf_file_is_exported_and_its_weights_read_back(bench: Bench, tmp_path: Path) -> None:
-    path = write(tmp_path / "tiny.gguf", "Q4_K")
-    done = bench("model=gguf", f"gguf={path}", "check=on", f"out={tmp_path}")
+@pytest.mark.parametrize(
+    ("kind", "length", "stored"), [("Q4_K", 2048, "q4_k"), ("F16", 1, "bfloat16")]
+)
+def test_a_gguf_file_is_exported_and_its_weights_read_back(
+    bench: Bench, tmp_path: Path, kind: str, length: int, stored: str
+) -> None:
+    path = write(tmp_path / "tiny.gguf", kind)
+    words = (f"model.max_sequence={length}", "check=on", f"out={tmp_path}")
+    done = bench("model=gguf", f"gguf={path}", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     row = pd.read_csv(next(tmp_path.glob("*/measurements.csv")), keep_default_na=False).iloc[0]
-    assert (row["model"], row["status"], row["stored_dtype"]) == ("tiny", "ok", "q4_k")
+    assert (row["status"], row["stored_dtype"]) == ("ok", stored)
+    assert row["model"].startswith("tiny")
     assert row["undelegated_nodes"] == 0
-    assert float(row["check_error"]) < 2**-7
+    weights = sum(rows * columns for rows, columns in SHAPES.values())
+    assert row["constant_bytes"] > weights * (2 if kind == "F16" else 0.5)  # all of them
+    if kind == "Q4_K":
+        assert float(row["check_error"]) < 2**-7
