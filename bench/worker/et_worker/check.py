@@ -124,7 +124,7 @@ def _outputs(
 
 
 def _inputs(name: str, request: Mapping[str, Any]) -> list[Any]:
-    """Make a method's inputs, the same each time: for each use anew, as a model may write to them."""
+    """Make a method's inputs, the same values each time: a model may write to what it is given."""
     fed = request.get("inputs") or {}
     about = {**request, "method": name, "tokens": 1}
     about.pop("inputs", None)
@@ -133,11 +133,18 @@ def _inputs(name: str, request: Mapping[str, Any]) -> list[Any]:
 
 
 def _eager(method: Method, inputs: list[Any]) -> list[Any]:
+    """Return what a program of the model gives: the inputs that it writes to, then its outputs."""
     import torch
 
+    versions = [getattr(each, "_version", None) for each in inputs]
     with torch.no_grad():
-        outputs: list[Any] = torch.utils._pytree.tree_leaves(method.module(*inputs))
-    return outputs
+        outputs = torch.utils._pytree.tree_leaves(method.module(*inputs))
+    written = [
+        each
+        for each, version in zip(inputs, versions, strict=True)
+        if getattr(each, "_version", None) != version
+    ]
+    return [*written, *outputs]
 
 
 def _executed(name: str, path: Path, inputs: list[Any]) -> Sequence[Any]:

@@ -118,7 +118,7 @@ def _method(
 
 
 def token_inputs(longest: int) -> tuple[Tensor, dict[int, Any] | None]:
-    """Return example tokens, i64 ``[1, T]``, and how T varies: up to ``longest``, not at all for 1."""
+    """Return example tokens, i64 ``[1, T]``, and how T varies: to ``longest``, for 1 not at all."""
     if longest == 1:
         return torch.zeros(1, 1, dtype=torch.int64), None
     return torch.zeros(1, 2, dtype=torch.int64), {1: torch.export.Dim("tokens", min=1, max=longest)}
