@@ -35,7 +35,7 @@ def build(seed):
 IN_PLACE = """
 import torch
 
-METHODS: list[str] = ["add", "scale", "fill"]
+METHODS: list[str] = ["add", "scale", "nothing"]
 
 class Writes(torch.nn.Module):
     def __init__(self, how):
@@ -50,24 +50,12 @@ class Writes(torch.nn.Module):
         elif self.how == "scale":
             x.mul_(2)
         else:
-            x[:, :8] = 1
+            x.mul_(1)  # a write that changes no value
         return self.mix(x)
 
 def build(seed):
     torch.manual_seed(seed)
     return {how: {"module": Writes(how), "inputs": (torch.zeros(8, 64),)} for how in METHODS}
-"""
-ANOTHER_MODEL = """
-import torch
-
-export = torch.export.export
-
-def other(module, *args, **kwargs):
-    with torch.no_grad():
-        module.mix.weight.mul_(1.1)
-    return export(module, *args, **kwargs)
-
-torch.export.export = other
 """
 WITHOUT_A_WEIGHT = """
 from executorch.exir._serialize import _named_data_store as store
@@ -148,9 +136,11 @@ def test_a_model_that_is_another_each_time_is_no_fault_of_its_program(
 
 
 def test_a_program_of_another_model_fails(bench: Bench, tmp_path: Path) -> None:
-    code, row, said = export(bench, tmp_path, ANOTHER_MODEL + TIED, "method=export")
+    # The same model all through a process: the one of the export is not that of the check.
+    text = TIED.replace("manual_seed(seed)", "manual_seed(__import__('os').getpid())")
+    code, row, said = export(bench, tmp_path, text, "method=export")
     assert (code, row["status"]) == (3, "failed"), said
-    assert re.match(r"forward: the program.s output is 0\.\d+ off the model", row["reason"]), said
+    assert re.match(r"forward: the program.s output is [\d.]+ off the model", row["reason"]), said
 
 
 def test_a_lost_weight_fails_the_export_and_nothing_runs(bench: Bench, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ weight is in the program twice, once for each.
 kquant.pte is the program of ``python -m bench model=kquant model.layers=2 model.width=256
 model.vocab=16 commit=4753d75e2b``: one MLX delegate with named data.
 
-parts.pte is that of ``python -m bench model=kquant-parts`` with layers of 1, widths of 256 and vocabs
-of 16, 24 and 32: three methods whose weights have the same names.
+parts.pte is that of ``python -m bench model=kquant-parts`` with parts of 1 layer, width 256 and
+vocabs of 16, 24 and 32: three methods whose weights have the same names.
 """
 
 import sys
