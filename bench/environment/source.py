@@ -26,12 +26,14 @@ from bench.environment.recipe import Recipe, build_key, recipe_for, releases
 from bench.environment.wheel import begin, finish
 from bench.errors import BuildError
 from bench.git import GIT, git_variables
+from bench.machine import usable_cores
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "source" / "executorch.yaml"
 ReadFile = Callable[[str], str | None]
 """Gives the text of a file of the commit; None where there is none."""
 
 _SOURCE = "source"
+_PARALLEL = "CMAKE_BUILD_PARALLEL_LEVEL"
 # The first complaint of a compiler, of CMake, of the linker: what comes after it follows from it.
 _FAILING = (
     re.compile(r"^.*?:\d+(?::\d+)?: (?:fatal )?error: .*", re.MULTILINE),
@@ -186,7 +188,7 @@ def build_variables(
         **environment,
         "PATH": path,
         "CMAKE_ARGS": f"{options} {given}".strip(),
-        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
+        _PARALLEL: environment.get(_PARALLEL) or str(usable_cores()),
         **build.environment,
     }
     ccache = shutil.which("ccache", path=path)

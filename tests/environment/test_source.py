@@ -18,6 +18,7 @@ from bench.environment.source import (
     source_recipe,
 )
 from bench.errors import BuildError
+from bench.machine import usable_cores
 from bench.repository import open_repository
 from tests.test_repository import Clone
 
@@ -202,6 +203,16 @@ def test_the_variables_of_the_build(tmp_path, monkeypatch):
     assert "CMAKE_C_COMPILER_LAUNCHER" not in found
     (tmp_path / "ccache").symlink_to(sys.executable)
     assert build_variables(build, given, python)["CMAKE_CXX_COMPILER_LAUNCHER"].endswith("ccache")
+
+
+def test_a_build_is_as_wide_as_the_person_says_or_the_cores_that_may_be_used(tmp_path):
+    build, python = SourceBuild.load(), tmp_path / "python"
+    name = "CMAKE_BUILD_PARALLEL_LEVEL"
+    for given in ({}, {name: ""}):
+        assert build_variables(build, given, python)[name] == str(usable_cores())
+    assert build_variables(build, {name: "3"}, python)[name] == "3"
+    decided = replace(build, environment={name: "5"})
+    assert build_variables(decided, {name: "3"}, python)[name] == "5"
 
 
 @pytest.mark.parametrize(
