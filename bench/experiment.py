@@ -24,12 +24,14 @@ from bench.compose import CONF
 from bench.config import lasting_word, load
 from bench.errors import RequestError, choices
 from bench.jobs import Plan
+from bench.launch.kinds import GROUP, SERIAL, is_launch_word
 from bench.plan import make_plan
 from bench.request import Request
 from bench.values import format_mb, format_seconds
 
 WORD = "+experiment="
 _RATIOS = {"total_s": "seconds", "peak_delta_bytes": "peak", "pte_bytes": "file"}
+_Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ def load_experiment(name: str, words: Sequence[str], conf: Path = CONF) -> Exper
     known = sorted(path.stem for path in (conf / "experiment").glob("*.yaml"))
     if name not in known:
         raise choices("experiment", name, known)
+    if away := [w for w in words if is_launch_word(w) and w != f"{GROUP}={SERIAL}"]:
+        raise RequestError(
+            f"{away[0]}: an experiment measures its arms in turn, in this process: leave it out"
+        )
     found: Any = OmegaConf.to_container(OmegaConf.load(conf / "experiment" / f"{name}.yaml"))
     given = {word.partition("=")[0] for word in words}
     decided = {key for arm in found["arms"].values() for key in arm}
@@ -94,14 +100,12 @@ def sentence(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> str:
         rows: of ``measurements.csv``, in the order they were taken.
 
     """
-    keys = [make_plan(request, "").jobs[0].cells[0].key for request in experiment.requests]
-    sides = [[row for row in rows if row["cell_key"] == key] for key in keys]
-    pairs = list(zip(*sides, strict=True))
-    whole = [pair for pair in pairs if all(row["status"] == "ok" for row in pair)]
+    pairs = _pairs(experiment, rows)
+    whole = _whole(pairs)
     if not whole:
         broken = [
             f"{arm} is {row['status']} ({row['reason']})"
-            for arm, side in zip(experiment.arms, sides, strict=True)
+            for arm, side in zip(experiment.arms, zip(*pairs, strict=True), strict=True)
             for row in [row for row in side if row["status"] != "ok"][:1]
         ]
         neither = all(row["status"] != "ok" for pair in pairs for row in pair)
@@ -114,6 +118,23 @@ def sentence(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> str:
         bad = next(row for pair in pairs for row in pair if row["status"] != "ok")
         count += f"; {lost} more left out, first: {bad['status']} ({bad['reason']})"
     return f"{experiment.question} {'; '.join(said)} ({count})."
+
+
+def decided(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether there is a pair to answer by: see :func:`sentence`."""
+    return bool(_whole(_pairs(experiment, rows)))
+
+
+def _pairs(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> list[_Pair]:
+    first, second = (
+        [row for row in rows if row["cell_key"] == make_plan(request, "").jobs[0].cells[0].key]
+        for request in experiment.requests
+    )
+    return list(zip(first, second, strict=True))
+
+
+def _whole(pairs: Sequence[_Pair]) -> list[_Pair]:
+    return [pair for pair in pairs if all(row["status"] == "ok" for row in pair)]
 
 
 def ratio(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ from bench.config import load
 from bench.disk import DiskError
 from bench.errors import Exit, RequestError
 from bench.estimate import estimate, history, programs_first
-from bench.experiment import WORD, Experiment, load_experiment, resolved, sentence
+from bench.experiment import WORD, Experiment, decided, load_experiment, resolved, sentence
 from bench.jobs import Plan
 from bench.launch.fleet import Fleet, memory_budget, take_in
 from bench.launch.kinds import GROUP, KINDS, SERIAL, is_launch_word, launcher_of
@@ -96,6 +96,8 @@ def _measure(
     code = _show(records, folder, console)
     if experiment:
         rows = [row for record in records for row in measurement_rows(record)]
+        if not decided(experiment, rows):
+            code = Exit.UNDECIDED
         answer = sentence(experiment, rows)
         folder.write("answer.txt", f"{answer}\n")
         console.print(f"\n{answer}", markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,8 @@ import pytest
 
 from bench.compose import CONF
 from bench.errors import RequestError
-from bench.experiment import Experiment, load_experiment, ratio, sentence
+from bench.experiment import Experiment, decided, load_experiment, ratio, sentence
+from bench.launch.kinds import GROUP, KINDS, SERIAL
 
 NAMES = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 
@@ -53,6 +54,16 @@ def test_the_command_line_goes_before_the_file() -> None:
 def test_what_is_no_experiment_is_refused(name: str, words: list[str], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         load_experiment(name, words)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "word", [*(f"{GROUP}={kind}" for kind in KINDS if kind != SERIAL), "hydra.launcher.n_jobs=2"]
+)
+def test_what_would_take_the_arms_apart_is_refused(name: str, word: str) -> None:
+    with pytest.raises(RequestError, match=f"^{word}: an experiment measures its arms in turn"):
+        load_experiment(name, [word])
+    assert load_experiment(name, [f"{GROUP}={SERIAL}"])
 
 
 def test_a_ratio_is_of_pairs_so_that_a_slowing_machine_does_not_count() -> None:
@@ -123,6 +134,8 @@ def test_no_whole_pair_is_undecided_though_each_arm_was_measured() -> None:
     first, second = experiment.arms
     wanted = f"Undecided: {first} is timeout (still in lower); {second} is timeout"
     assert wanted in said
+    assert not decided(experiment, rows(experiment, [FAST, ENDED], [ENDED, SLOW]))
+    assert decided(experiment, rows(experiment, [FAST, ENDED], [SLOW, SLOW]))
     said = sentence(experiment, rows(experiment, [ENDED] * 2, [ENDED] * 2))
     assert "Neither arm has a program" in said
 

@@ -253,6 +253,48 @@ def test_an_experiment_is_finished_as_the_hint_says(
     assert answer in text
 
 
+@pytest.mark.parametrize(
+    ("mischief", "code"),
+    [
+        ("pass", Exit.OK),
+        ("if request['steps']: os._exit(1)", Exit.UNDECIDED),
+        ("os._exit(1)", Exit.UNDECIDED),
+    ],
+)
+def test_an_experiment_without_an_answer_is_undecided(
+    revisions: Revisions, out: Path, mischief: str, code: int
+) -> None:
+    revisions.behave(mischief)
+    words = ["repeats=2", "commit=v1.4.1", "model.layers=1", f"out={out}"]
+    experiment = load_experiment("steps", words)
+    found = session.run(
+        experiment.requests[0],
+        revisions,  # type: ignore[arg-type]
+        Console(file=io.StringIO()),
+        dry=False,
+        experiment=experiment,
+    )
+    assert found == code
+    answer = (out / list_runs(out)[0] / "answer.txt").read_text()
+    assert (code == Exit.OK) == ("2 interleaved pairs" in answer)
+
+
+def test_an_experiment_begun_side_by_side_is_finished_in_turn_or_not_at_all(
+    revisions: Revisions, out: Path
+) -> None:
+    experiment = load_experiment("steps", ["repeats=2", "commit=v1.4.1", f"out={out}"])
+    folder = RunFolder.create(out)
+    session.begin(experiment.requests[0], experiment.plan("linux-x86_64"), folder)
+    content = json.loads((folder.path / "request.json").read_text())
+    words = [*content["overrides"], "hydra/launcher=joblib"]
+    (folder.path / "request.json").write_text(json.dumps(content | {"overrides": words}))
+    for given in ([], ["hydra/launcher=joblib"], ["hydra/launcher=ray"]):
+        with pytest.raises(RequestError, match="an experiment measures its arms in turn"):
+            bench(revisions, out, "resume=latest", *given)
+    assert bench(revisions, out, "resume=latest", "hydra/launcher=basic")[0] == Exit.OK
+    assert "2 interleaved pairs" in (folder.path / "answer.txt").read_text()
+
+
 def test_a_full_disk_says_which_and_how_to_go_on(
     revisions: Revisions, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
