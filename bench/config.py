@@ -21,7 +21,7 @@ from bench.errors import RequestError, choices
 from bench.ladder import RUNGS
 from bench.launch.kinds import is_launch_word, launcher_of
 from bench.packages import read_packages
-from bench.place import lasting, ours
+from bench.place import expanded, lasting, ours
 from bench.pte import check_words
 from bench.request import Limits, Origin, Request
 from bench.values import parse_int, parse_list, parse_seconds, parse_size
@@ -106,6 +106,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
     launch = tuple(word for word in overrides if is_launch_word(word))
     launcher_of(launch)
     given = split_overrides([word for word in overrides if word not in launch])
+    kept = tuple(lasting_word(word) for word in overrides if not word.startswith("resume="))
     elsewhere = check_words(given)
     usual = {name: as_text(base[name]) for name in VALUES}
     if not elsewhere:
@@ -149,7 +150,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         allocator=text["allocator"],
         origin=_origin(text),
         limits=_limits(text),
-        out=Path(given["out"]).expanduser() if given.get("out") else ours(str(base["out"])),
+        out=expanded(given["out"]) if given.get("out") else ours(str(base["out"])),
         resume=text["resume"] or None,
         check=text["check"],
         steps=text["steps"] == "on",
@@ -160,7 +161,7 @@ def load(overrides: Sequence[str], conf: Path = CONF) -> Request:
         if text["memory_budget"]
         else None,
         launch=launch,
-        overrides=tuple(lasting_word(word) for word in overrides if not word.startswith("resume=")),
+        overrides=kept,
     )
 
 
@@ -186,5 +187,5 @@ def lasting_word(word: str) -> str:
     """Return a word that means the same when the run is resumed from another folder."""
     key, _, value = word.partition("=")
     if key == "pte":
-        return f"{key}={','.join(map(lasting, parse_list(key, value)))}"
-    return f"{key}={lasting(value)}" if key in _PATHS else word
+        return f"{key}={','.join(lasting(path, key) for path in parse_list(key, value))}"
+    return f"{key}={lasting(value, key)}" if key in _PATHS else word

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import RequestError
+from bench.place import expanded
 from bench.pte import ProgramFile, specs
 
 NAME = "executor_runner"
@@ -60,7 +61,7 @@ def probe(text: str) -> Binary:
     """
     if not text:
         raise RequestError("runner.path: give the path of your executor_runner (runner.path=PATH)")
-    path = Path(text).expanduser().absolute()
+    path = expanded(text, "runner.path").absolute()
     try:
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:

@@ -6,9 +6,9 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench.errors import RequestError
+from bench.place import expanded
 
 FOLDER = "packages"
 """Beside published tables: the lists of their environments, ``<packages_hash>.txt``."""
@@ -43,7 +43,7 @@ def read_packages(text: str) -> PackageList:
 
     """
     try:
-        content = Path(text).expanduser().read_text(encoding="utf-8")
+        content = expanded(text, "packages").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not text"
         raise RequestError(f"packages: {text}: {why}") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from bench.errors import RequestError
+
 ROOT = Path(__file__).resolve().parent.parent
 _STANDS = "ET_PEAK_CWD"
 
@@ -26,8 +28,28 @@ def ours(name: str) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def lasting(text: str) -> str:
+def expanded(text: str, option: str = "") -> Path:
+    """Return the path that a person typed, with ``~`` and ``~user`` as the folders they stand for.
+
+    Args:
+        text: the path.
+        option: of the request, named in the refusal.
+
+    Raises:
+        RequestError: there is no such user, or none of a bare ``~``.
+
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        named = f"{option}: {text!r}" if option else repr(text)
+        user = text.partition("/")[0].removeprefix("~")
+        why = f"there is no user {user!r}" if user else "no home folder is known (set HOME)"
+        raise RequestError(f"{named}: {why}") from None
+
+
+def lasting(text: str, option: str = "") -> str:
     """Return a path that means the same from anywhere; an address is left as it is."""
-    path = Path(text).expanduser()
+    path = expanded(text, option)
     address = "://" in text or (":" in text and not path.exists())
     return text if not text or address else str(path.absolute())

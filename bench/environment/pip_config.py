@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from bench.place import expanded
+
 
 @dataclass(frozen=True)
 class PipConfig:
@@ -107,7 +109,7 @@ def parse(settings: Mapping[str, str], base: Path) -> PipConfig:
 
     def path(name: str) -> str | None:
         value = settings.get(name, "").strip()
-        return str(base / Path(value).expanduser()) if value else None
+        return str(base / expanded(value, f"pip's {name}")) if value else None
 
     return PipConfig(
         index_url=settings.get("index-url", settings.get("pypi-url", "")).strip() or None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import RequestError
+from bench.place import expanded
 from bench.pte.schema import Method, parse
 
 _BUNDLED = b"BP08"  # devtools/bundled_program/schema/bundled_program_schema.fbs
@@ -66,7 +67,7 @@ def read_program(text: str) -> ProgramFile:
         RequestError: if there is none, or it is no whole program.
 
     """
-    path = Path(text).expanduser().absolute()
+    path = expanded(text, "pte").absolute()
     if path.is_dir():
         raise RequestError(f"pte: {text} is a folder, and no bundle; give a .pte file")
     try:

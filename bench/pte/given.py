@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from bench.bundle.manifest import NAME, read_manifest
 from bench.errors import RequestError, choices
+from bench.place import expanded
 from bench.pte.file import ProgramFile, read_program
 from bench.pte.inputs import Size, parse_sizes, specs
 from bench.values import parse_list
@@ -107,7 +107,7 @@ def give(pte: str, method: str | None, inputs: str | None) -> tuple[Given, ...]:
 
 def _read(text: str) -> tuple[ProgramFile, Mapping[str, list[dict[str, Any]]]]:
     """Read a program; of a bundle's folder, with the inputs that it has for each method."""
-    folder = Path(text).expanduser()
+    folder = expanded(text, "pte")
     if not (folder / NAME).is_file():
         return read_program(text), {}
     manifest = read_manifest(folder)

@@ -28,7 +28,7 @@ from bench.analysis.compare import compare
 from bench.analysis.conclusion import Conclusion
 from bench.command import run_command
 from bench.errors import Exit, choices
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.report.beside import beside
 from bench.report.bisection import find_bisection, report_bisection
 from bench.report.formats import FORMATS
@@ -57,7 +57,7 @@ def _main(argv: list[str], console: Console) -> int:
     if form not in (valid := ["table", "markdown", *FORMATS]):
         raise choices("format", form, valid)
     given, results = words.values.get("runs"), ours("results")
-    runs = Path(given).expanduser() if given else results / "runs"
+    runs = expanded(given, "runs") if given else results / "runs"
     if len(words.names) == 1 and (folder := find_bisection(words.names[0], results)) is not None:
         page = _page(words, folder)
         report_bisection(folder, form, page, console)
@@ -148,7 +148,7 @@ def _page(words: Words, folder: Path | None) -> Path | None:
     given = words.values.get("html")
     if given is None:
         return folder / "report.html" if folder else None
-    return None if given == "no" else Path(given).expanduser()
+    return None if given == "no" else expanded(given, "html")
 
 
 if __name__ == "__main__":

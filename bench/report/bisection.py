@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from bench.errors import RequestError, choices
+from bench.place import expanded
 from bench.report.html.bisection import facts, headline
 from bench.results.record import RunFolder
 from bench.results.rows import measurement_rows, phase_rows
@@ -26,7 +27,7 @@ def find_bisection(word: str, results: Path) -> Path | None:
         RequestError: if it names one that has no verdict (yet).
 
     """
-    path = Path(word).expanduser()
+    path = expanded(word)
     if path.name == "verdict.json" and path.is_file():
         return path.parent
     kept = Path(os.environ.get("ET_PEAK_RESULTS", results)) / "bisect"

@@ -32,7 +32,7 @@ from bench.analysis.compare import Comparison, compare
 from bench.analysis.figures import FLOOR, JUDGED, METRICS
 from bench.command import run_command
 from bench.errors import Exit, RequestError, choices
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.report import comparison as words_of
 from bench.report.grid import to_csv
 from bench.report.sources import at_revisions, find_one, noise_tables
@@ -82,7 +82,7 @@ def _sides(words: Words) -> tuple[str, pd.DataFrame, pd.DataFrame]:
 
 def _runs(words: Words) -> Path:
     given = words.values.get("runs")
-    return Path(given).expanduser() if given else ours("results/runs")
+    return expanded(given, "runs") if given else ours("results/runs")
 
 
 def _revisions(words: Words) -> str | None:

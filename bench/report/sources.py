@@ -11,6 +11,7 @@ import pandas as pd
 
 from bench.analysis.cells import COLUMNS
 from bench.errors import RequestError
+from bench.place import expanded
 from bench.results.record import RunFolder, list_runs
 from bench.results.tables import frame, read_csv
 
@@ -48,7 +49,7 @@ def find(word: str, runs: Path, results: Path) -> list[Source]:
         RequestError: if it names none, with what is there.
 
     """
-    path = Path(word).expanduser()
+    path = expanded(word)
     if (path / "measurements.csv").is_file():
         return [_run(path)]
     if path.is_dir():

@@ -15,7 +15,7 @@ from bench.command import Parser, run_command
 from bench.disk import writing
 from bench.errors import Exit, RequestError
 from bench.packages import FOLDER, packages_hash
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.results.record import RunFolder, check_out, write_whole
 from bench.results.rows import measurement_rows
 from bench.results.tables import frame, publish
@@ -52,7 +52,7 @@ def _publish(argv: list[str], console: Console) -> int:
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith((".", "-")):
         raise RequestError(f"NAME: {name!r} may have letters, digits, '.', '-' and '_'")
     out, to = (
-        Path(words.values[key]).expanduser() if key in words.values else ours(usual)
+        expanded(words.values[key], key) if key in words.values else ours(usual)
         for key, usual in (("out", "results/runs"), ("to", "results"))
     )
     check_out(to, "to")

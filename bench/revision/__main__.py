@@ -13,7 +13,7 @@ from rich.console import Console
 from bench.command import Parser, run_command
 from bench.environment import Store
 from bench.errors import Exit, RequestError
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.repository import commit_info, first_parent_range, paths_changed
 from bench.results.record import RunFolder
 from bench.revision.relevance import files_read, native_mapped, touched
@@ -54,7 +54,7 @@ def _main(argv: list[str], console: Console) -> int:
     ends = re.fullmatch(r"(\S+?)\.\.(\S+)", wanted)
     if not ends:
         raise RequestError(f"{wanted or 'nothing given'}: give two revisions as A..B")
-    out = Path(words["out"]).expanduser() if "out" in words else ours("results/runs")
+    out = expanded(words["out"], "out") if "out" in words else ours("results/runs")
     folder = RunFolder.find(out, words.get("run", "latest"))
     records = _chosen(folder, words)
     revisions = Revisions(Store(), words.get("repo"))
