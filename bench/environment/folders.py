@@ -20,7 +20,7 @@ def finished(folder: Path) -> Environment | None:
         environment = Environment.from_json((folder / MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    whole = environment.root == folder and environment.python.exists()
+    whole = environment.root.resolve() == folder.resolve() and environment.python.exists()
     return environment if whole else None
 
 

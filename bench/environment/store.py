@@ -30,6 +30,7 @@ from bench.environment.overlay import build_overlay
 from bench.environment.release_package import build_package
 from bench.environment.wheel import build_wheel
 from bench.errors import BuildError, choices
+from bench.place import expanded
 
 _LOCKS = ".locks"
 _LEASES = "leases"
@@ -44,7 +45,7 @@ def default_root() -> Path:
     """Give ``$ET_PEAK_CACHE``, or the user's cache folder, for environments."""
     given = os.environ.get("ET_PEAK_CACHE")
     own = platformdirs.user_cache_path("et-peak")
-    cache = Path(given).expanduser().absolute() if given else own
+    cache = expanded(given, "ET_PEAK_CACHE").absolute() if given else own
     return cache / "environments"
 
 
@@ -67,7 +68,7 @@ class Store:
     def __init__(
         self, root: Path | None = None, builders: Mapping[str, Builder] | None = None
     ) -> None:
-        self.root = root or default_root()
+        self.root = (root or default_root()).resolve()  # one path, however it was reached
         self.builders = dict(default_builders() if builders is None else builders)
 
     def find(self, recipe: Buildable) -> Environment | None:
@@ -183,6 +184,11 @@ class Store:
         return removed
 
     def _build(self, recipe: Buildable, folder: Path, say: Say) -> Environment:
+        if others := set(Leases(folder / _LEASES).active()) - {os.getpid()}:
+            raise BuildError(
+                f"{folder} is damaged, or was built under another path, and in use by process "
+                f"{min(others)}: end that first"
+            )
         if folder.exists():
             say(f"removing what an unfinished build of {recipe.label} left")
             _clear(folder)

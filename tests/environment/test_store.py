@@ -126,6 +126,61 @@ def test_a_damaged_or_moved_environment_is_built_again(store, builds):
     assert builds.count == 3
 
 
+def test_another_path_to_the_store_is_the_same_store(store, builds, tmp_path):
+    held = store.ensure(recipe(), print)
+    (tmp_path / "link").symlink_to(store.root)
+    other = Store(tmp_path / "link", store.builders)
+    assert other.ensure(recipe(), print) == held
+    assert builds.count == 1
+
+
+def test_what_was_built_by_a_link_is_found_by_it_and_by_what_it_leads_to(store, builds, tmp_path):
+    """As stores kept it that took a path as it was given."""
+    held = store.ensure(recipe(), print)
+    (tmp_path / "link").symlink_to(store.root)
+    marker = held.root / "environment.json"
+    marker.write_text(marker.read_text().replace(str(store.root), str(tmp_path / "link")))
+    for root in (store.root, tmp_path / "link"):
+        assert Store(root, store.builders).ensure(recipe(), print).executorch == held.executorch
+    assert builds.count == 1
+
+
+HOLDING = """
+import sys
+from pathlib import Path
+from bench.environment.leases import Leases
+Leases(Path(sys.argv[1])).take()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("harm", ["moved", "damaged"])
+def test_what_another_process_uses_is_not_built_anew(store, builds, harm):
+    environment = store.ensure(recipe(), print)
+    store.release(environment)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(environment.root / "leases")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    holder.stdout.readline()
+    if harm == "moved":
+        moved = store.root.with_name("moved")
+        store.root.rename(moved)
+        store = Store(moved, store.builders)
+    else:
+        environment.python.unlink()
+    kept = sorted(store.folder(recipe()).rglob("*"))
+    with pytest.raises(BuildError, match=f"in use by process {holder.pid}: end that first"):
+        store.ensure(recipe(), print)
+    assert set(kept) <= set(store.folder(recipe()).rglob("*"))
+    holder.communicate()
+    store.ensure(recipe(), print)
+    assert builds.count == 2
+
+
 def test_two_builds_of_one_environment_wait_for_each_other(store, builds):
     builds.seconds = 1.0
     said = []
