@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from packaging.version import Version
@@ -55,6 +56,8 @@ class Means:
     """The release asked for as base."""
     bases: tuple[str, ...] = ()
     """Releases to lay a commit over, the best first (see :func:`order_bases`)."""
+    nearest: str = "by its branch point"
+    """How the first of them was chosen."""
     nightly: Nightly | None = None
     no_nightly: str = "no nightly_index is configured"
     """Why there is none, where there is none."""
@@ -112,7 +115,7 @@ def choose(subject: Subject, needs: Needs, means: Means) -> Choice:
     bases = (means.base,) if means.base else means.bases[:_MOST_BASES]
     if not bases:
         raise RequestError(f"base: no release is known to lay {subject.name} over: give base=")
-    how = "as asked" if means.base else "by its branch point"
+    how = "as asked" if means.base else means.nearest
     if needs == "run":
         reason = "rung=overlay" if means.rung == "overlay" else means.no_nightly
         return Choice(
@@ -221,6 +224,29 @@ def torch_to_hold(exporter: Subject, runtimes: Sequence[Subject]) -> tuple[str, 
         min(above, key=lambda pair: Version(pair[0]))
         if above
         else max(found, key=lambda pair: Version(pair[0]))
+    )
+
+
+def chosen_by(points: Mapping[str, bool], nearest: str | None) -> str:
+    """Say how the base of a commit was chosen, and what was not known then.
+
+    Args:
+        points: whether its branch point is known, of the releases that were looked at.
+        nearest: as in :func:`order_bases`.
+
+    """
+    if nearest is None:
+        return "as the newest, its repository knowing no release's branch point (git fetch --tags)"
+    known = {_minor(release) for release, there in points.items() if there}
+    upwards = reversed(order_bases(list(points), None))
+    above = [release for release in upwards if not nearest or _minor(release) > _minor(nearest)]
+    # Beyond one that is known, and is no ancestor, none can be one.
+    unknown = list(takewhile(lambda release: _minor(release) not in known, above))
+    if not unknown:
+        return "by its branch point"
+    return (
+        f"by its branch point, that of {', '.join(unknown)} being unknown to its repository "
+        "(git fetch --tags)"
     )
 
 

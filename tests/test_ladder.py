@@ -9,6 +9,7 @@ from bench.ladder import (
     Nightly,
     Subject,
     choose,
+    chosen_by,
     order_bases,
     settle,
     torch_to_hold,
@@ -118,6 +119,36 @@ def test_bases_go_outwards_from_the_nearest_below():
     assert order_bases(known, "")[0] == "1.2.0"
     assert order_bases(known, None)[0] == "1.5.1"
     assert order_bases([], None) == ()
+
+
+@pytest.mark.parametrize(
+    ("unknown", "nearest", "said"),
+    [
+        ([], "1.4.1", None),
+        (["1.5.1"], "1.4.1", None),  # 1.5.0 branched off where it did
+        (["1.5.1", "1.5.0"], "1.4.1", "1.5.1"),
+        (["1.6.0", "1.5.1", "1.5.0"], "1.4.1", "1.5.1, 1.6.0"),
+        (["1.6.0"], "1.4.1", None),  # it branched off above 1.5, which did above the commit
+        (["1.3.1"], "1.4.1", None),
+        ([], "", None),
+        (["1.3.1", "1.4.1"], "", "1.3.1, 1.4.1"),
+        (["1.5.1", "1.5.0"], "", None),
+    ],
+)
+def test_what_was_not_known_of_branch_points_is_said(unknown, nearest, said):
+    releases = ["1.6.0", "1.5.1", "1.5.0", "1.4.1", "1.3.1"]
+    points = {release: release not in unknown for release in releases}
+    how = "by its branch point"
+    if said:
+        how += f", that of {said} being unknown to its repository (git fetch --tags)"
+    assert chosen_by(points, nearest) == how
+    for needs in ("export", "run"):
+        choice = choose(COMMIT, needs, Means(bases=BASES, nearest=how))
+        assert f"1.4.1, chosen {how}" in choice.reason
+
+
+def test_without_any_branch_point_the_newest_is_taken_and_said_to_be():
+    assert chosen_by({"1.5.1": False, "1.4.1": False}, None).startswith("as the newest, its ")
 
 
 OVER = Choice("overlay", "Python of x over {base}", BASES)

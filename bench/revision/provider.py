@@ -32,6 +32,7 @@ from bench.ladder import (
     Nightly,
     Subject,
     choose,
+    chosen_by,
     order_bases,
     settle,
     torch_to_hold,
@@ -115,8 +116,9 @@ class Provider:
             day = f"{revision.date.astimezone(UTC):%Y-%m-%d}" if revision.date else "its day"
             none = f"no nightly of {day} or the day before, made of an ancestor"
             means = replace(means, nightly=nightly, no_nightly=none)
-        bases = order_bases(list(releases()), self._nearest(revision))
-        return choose(subject, needs, replace(means, bases=bases))
+        nearest, how = self._nearest(revision)
+        bases = order_bases(list(releases()), nearest)
+        return choose(subject, needs, replace(means, bases=bases, nearest=how))
 
     def get(self, revision: Revision, needs: Needs) -> Environment:
         """Build what the ladder chose, where it is not there yet.
@@ -212,13 +214,14 @@ class Provider:
                 return Nightly(wheel.version, source)
         return None
 
-    def _nearest(self, revision: Revision) -> str | None:
-        """Find the release that branched off nearest below; '' where all did above.
+    def _nearest(self, revision: Revision) -> tuple[str | None, str]:
+        """Find the release that branched off nearest below, and say how; '' where all did above.
 
         None where the repository knows of no branch point, such as a shallow clone.
         """
         repository, head = revision.at(), revision.head or ""
-        known = False
+        known: dict[str, bool] = {}
+        nearest: str | None = None
         for release in reversed(releases()):
             key = (str(repository.git_dir), release)
             if key not in self._points:
@@ -227,10 +230,13 @@ class Provider:
                 except RequestError:
                     self._points[key] = None
             point = self._points[key]
-            known = known or point is not None
+            known[release] = point is not None
             if point and is_ancestor(repository, point, head):
-                return release
-        return "" if known else None
+                nearest = release
+                break
+        else:
+            nearest = "" if any(known.values()) else None
+        return nearest, chosen_by(known, nearest)
 
     def _probe(self, revision: Revision, choice: Choice, base: str) -> Mapping[str, str]:
         """Try over one base what the export will import.
