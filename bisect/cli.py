@@ -86,6 +86,7 @@ def _bisect(request: BisectRequest, console: Console, folder: RunFolder | None =
     from bench.revision import Revisions
 
     revisions = Revisions(Store())
+    revisions.say = lambda line: print(f"et-peak: {line}", file=sys.stderr)
     request = resolve_ends(request, revisions)
     begun = folder is None
     if folder is None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from rich.console import Console
 
 from bench.command import run_command
 from bench.config import _PATHS, lasting_word, load
-from bench.place import ROOT, lasting, ours
+from bench.errors import RequestError
+from bench.place import ROOT, expanded, lasting, ours
 from tests import commands
 
 
@@ -46,6 +48,47 @@ def test_a_relative_path_is_from_where_the_person_stands(
     done = start(tmp_path, *words.split())
     assert said.format(here=tmp_path) in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+NOBODY = "~no.such.user/x"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"bench.cli {key}={NOBODY} --dry-run" for key in (*_PATHS, "pte", "commit", "runtime")),
+        f"bench.cli model=script script={NOBODY}",
+        f"bench.cli model=gguf gguf={NOBODY}",
+        f"bench.cli runner=executor_runner runner.path={NOBODY}",
+        f"bench.perf environments repo={NOBODY}",
+        f"bench.report.__main__ {NOBODY}",
+        f"bench.report.__main__ runs={NOBODY}",
+        f"bench.report.compare runs={NOBODY} a b",
+        f"bench.revision.__main__ A..B out={NOBODY}",
+        f"bench.results.__main__ name to={NOBODY}",
+        f"bisect.__main__ encode_peak repo={NOBODY}",
+    ],
+)
+def test_a_home_of_nobody_is_one_line_exit_2(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, *argv = words.split()
+    assert import_module(module).main(argv) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("et-peak: ")
+    assert said.err.endswith("there is no user 'no.such.user'\n")
+    assert said.err.count("\n") == 1
+
+
+def test_a_home_that_is_not_known_is_refused_by_the_option(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert expanded("~/x") == Path.home() / "x"
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(RequestError, match=r"^out: '~/x': no home folder is known \(set HOME\)$"):
+        expanded("~/x", "out")
 
 
 def test_from_elsewhere_the_default_is_the_repositorys(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import RequestError
+from bench.errors import Exit, RequestError
 from bench.repository import (
+    FetchError,
     NotFoundError,
     branch_point,
     commit_info,
@@ -173,6 +174,111 @@ def test_a_repository_of_something_else_is_said_so(tmp_path):
     opened = open_repository(str(other.path), tmp_path / "cache", print)
     assert "holds no ExecuTorch" in refused(opened, "main")
     assert "holds no ExecuTorch" in refused(opened, "cd380e7aef")
+
+
+@pytest.fixture
+def own(clone, tmp_path):
+    """Open the tool's own clone, as each process does anew; ``said`` is what it told."""
+    clone.git("config", "uploadpack.allowFilter", "true")
+    clone.git("config", "uploadpack.allowAnySHA1InWant", "true")
+
+    def opened():
+        opened.said.clear()
+        cache = tmp_path / "cache"
+        return open_repository(None, cache, opened.said.append, official=clone.path.as_uri())
+
+    opened.said = []
+    return opened
+
+
+MOVING = {
+    "main": "refs/heads/main",
+    "HEAD": "refs/heads/main",
+    "refs/heads/main": "refs/heads/main",
+    "release/1.4": "refs/heads/release/1.4",
+    "side": "refs/heads/side",
+    "heads/side": "refs/heads/side",
+    "pull/7/head": "refs/pull/7/head",
+}
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_name_that_moves_is_what_the_remote_has_now(clone, own, name):
+    clone.git("update-ref", MOVING[name], clone.shas[2])
+    assert own().resolve(name) == clone.shas[2]
+    newest = clone.commit("later", exir__e="1")
+    clone.git("update-ref", MOVING[name], newest)
+    clone.git("tag", "v1.5.1", newest)
+    begun = own()
+    assert begun.resolve(f"{name}~0") == newest
+    assert begun.git("rev-parse", "refs/tags/v1.5.1") == newest  # what bases are chosen by
+    clone.git("update-ref", MOVING[name], clone.shas[1])
+    assert begun.resolve(name) == newest  # within a process it means one commit
+    assert own().resolve(name) == clone.shas[1]
+    assert own.said == []
+
+
+def go_offline(clone):
+    clone.path.rename(clone.path.with_name("gone"))
+
+
+def test_out_of_reach_a_name_is_what_it_was_and_that_is_said_once(clone, own):
+    clone.git("update-ref", "refs/pull/7/head", clone.shas[2])
+    meant = {name: own().resolve(name) for name in MOVING}
+    go_offline(clone)
+    for name, sha in meant.items():
+        begun = own()
+        assert [begun.resolve(word) for word in (name, name, f"{name}~0")] == [sha] * 3
+        (line,) = own.said
+        assert "can't be fetched (" in line
+        assert f"{name.replace('pull', 'refs/pull')} is taken as last fetched, of 2026-08-" in line
+
+
+def test_a_branch_that_is_gone_is_what_it_was_and_that_is_said(clone, own):
+    side, day = own().resolve("side"), clone.git("log", "-1", "--format=%cs", "side")
+    clone.git("update-ref", "-d", "refs/heads/side")
+    assert own().resolve("side") == side
+    assert f"has no side now: side is taken as last fetched, of {day}" in own.said[0]
+
+
+def test_what_stays_is_not_fetched_again(clone, own):
+    own().resolve("main")
+    go_offline(clone)
+    begun = own()
+    assert begun.resolve("v1.4.1") == begun.resolve("refs/tags/v1.4.1") == clone.fix
+    assert begun.resolve(clone.shas[1][:10]) == begun.resolve(clone.shas[1]) == clone.shas[1]
+    assert own.said == []
+
+
+UNKNOWN = ["abcdef1234", "f" * 40, "nope", "pull/99/head", "v9.9.9", "v1.4.1~99"]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_the_remote_has_not_is_a_wrong_name_and_what_cannot_be_asked_is_none(clone, own, name):
+    assert "has no" in refused(own(), name)
+    assert "has no" in refused(own(), "nope/a.lock")  # which git asks no remote for
+    go_offline(clone)
+    said = f"'{name}' is not here, and .* can't be fetched"
+    with pytest.raises(FetchError, match=said) as caught:
+        own().resolve(name)
+    assert caught.value.exit_code == Exit.UNDECIDED
+    assert "\n" not in str(caught.value)
+
+
+def test_a_persons_clone_is_never_fetched_into(clone, tmp_path):
+    copy = tmp_path / "copy"
+    clone.git("clone", "--quiet", str(clone.path), str(copy))
+    newest = clone.commit("later", exir__e="1")
+    opened = open_repository(str(copy), tmp_path / "cache", print)
+    before = opened.git("for-each-ref")
+    for name in ("main", "HEAD", "origin/main"):
+        assert opened.resolve(name) == clone.shas[-1]
+    assert "has no" in refused(opened, newest)
+    assert "has no" in refused(opened, "pull/99/head")
+    assert opened.git("for-each-ref") == before
+    go_offline(clone)
+    with pytest.raises(FetchError, match="'pull/99/head' is not here"):
+        opened.resolve("pull/99/head")
 
 
 def test_the_tools_own_clone_is_made_once_and_updated_when_asked(clone, tmp_path):

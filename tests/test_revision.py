@@ -7,7 +7,7 @@ import pytest
 
 from bench.config import load
 from bench.environment import Store
-from bench.errors import BuildError, RequestError
+from bench.errors import BuildError, EtPeakError, Exit, RequestError
 from bench.revision import Revisions
 from bench.revision import provider as provider_module
 from tests.environment.fakes import fake_environment
@@ -89,6 +89,38 @@ def revisions(store, clone, probed):
     return Revisions(store, str(clone.path))
 
 
+TAGS = ("v1.3.1", "v1.4.1")
+
+
+@pytest.mark.parametrize("gone", [(), TAGS[:1], TAGS[1:], TAGS])
+def test_a_base_is_said_to_be_chosen_as_it_was(store, clone, probed, gone):
+    for tag in gone:
+        clone.git("tag", "--delete", tag)
+    why = Revisions(store, str(clone.path)).get("main").why
+    if gone == TAGS:
+        assert "over 1.5.1, chosen as the newest, its repository knowing no" in why
+        return
+    base, unknown = ("1.3.1", "1.4.1, 1.5.1") if TAGS[1] in gone else ("1.4.1", "1.5.1")
+    assert f"over {base}, chosen by its branch point, that of {unknown} being unknown" in why
+
+
+def test_what_a_moving_name_means_is_asked_once(store, clone, probed):
+    clone.git("config", "uploadpack.allowFilter", "true")
+    revisions = Revisions(store, official=clone.path.as_uri())
+    first = revisions.resolve_all(load(["commit=main"])).exporters
+    clone.commit("later", exir__e="1")
+    assert revisions.resolve_all(load(["commit=main", "method=export"])).exporters == first
+    anew = Revisions(store, official=clone.path.as_uri())
+    assert anew.resolve_all(load(["commit=main"])).exporters != first
+
+
+def test_an_index_out_of_reach_is_no_fault_of_a_revision(store, clone):
+    words = ["commit=main", "nightly_index=http://127.0.0.1:1/x", "method=encode"]
+    with pytest.raises(EtPeakError, match=r"nightly_index: .* can't be read") as caught:
+        Revisions(store).resolve_all(request(clone, *words))
+    assert caught.value.exit_code == Exit.UNDECIDED
+
+
 def refusal(revisions, *names):
     with pytest.raises(RequestError) as caught:
         for name in names:
@@ -150,7 +182,8 @@ def test_other_tags_are_commits_and_typing_errors_are_told(revisions, clone):
 
 
 @pytest.mark.parametrize(
-    "name", ["-x", "--upload-pack=x", "main:exir", "a..b", "a\nb", "a\0b", "./none", "~/none"]
+    "name",
+    ["-x", "--upload-pack=x", "main:exir", "a..b", "a\nb", "a\0b", "./none", "~/none", "~3"],
 )
 def test_what_is_no_revision(revisions, name):
     assert refusal(revisions, name).startswith("commit: ")
@@ -192,7 +225,8 @@ def test_an_exporter_at_a_commit_is_an_overlay_on_the_nearest_release(revisions,
     assert (environment.rung, environment.git_sha) == ("overlay", clone.shas[-1])
     assert (
         environment.why
-        == f"Python of main@{clone.shas[-1][:10]} over 1.4.1, chosen by its branch point"
+        == f"Python of main@{clone.shas[-1][:10]} over 1.4.1, chosen by its branch point, that of "
+        "1.5.1 being unknown to its repository (git fetch --tags)"
     )
     assert revisions.get(clone.shas[-1]).root == environment.root
     early = revisions.get(f"{clone.shas[0]}~2")

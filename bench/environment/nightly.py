@@ -33,6 +33,7 @@ from bench.environment.pip_config import read_pip_config
 from bench.environment.recipe import Recipe, build_key, recipe_for, releases
 from bench.environment.wheel import begin, finish, git_sha
 from bench.errors import BuildError, RequestError
+from bench.place import expanded
 
 _VERSION_FILE = "executorch/version.py"
 _PATIENCE_S = 60.0
@@ -67,7 +68,8 @@ class NightlyIndex:
         self.cache = cache
         self.remote = re.match(r"https?://[^\s-]", location) is not None
         self._wheels: list[NightlyWheel] | None = None
-        if not self.remote and ("://" in location or not Path(location).expanduser().is_dir()):
+        self.folder = None if self.remote else expanded(location, "nightly_index").absolute()
+        if self.folder is not None and ("://" in location or not self.folder.is_dir()):
             raise RequestError(
                 f"nightly_index: {redact(location)!r} is neither a folder of wheels nor the "
                 "https address of an index"
@@ -135,13 +137,16 @@ class NightlyIndex:
         return [wheel for _, _, wheel in sorted(found, key=lambda item: item[:2])]
 
     def _places(self) -> Sequence[str]:
-        if not self.remote:
-            return sorted(map(str, Path(self.location).expanduser().absolute().glob("*.whl")))
+        if self.folder is not None:
+            return sorted(map(str, self.folder.glob("*.whl")))
         base = self.location.rstrip("/") + "/"
         page = base if base.endswith("/executorch/") else urljoin(base, "executorch/")
-        with _get(page) as answer:
-            links = _Links(page)
-            links.feed(answer.read().decode("utf-8", errors="replace"))
+        links = _Links(page)
+        try:
+            with _get(page) as answer:
+                links.feed(answer.read().decode("utf-8", errors="replace"))
+        except (OSError, HTTPException) as error:  # it came cut short
+            raise BuildError(f"nightly_index: {redact(page)} can't be read: {error}") from None
         return links.found
 
 

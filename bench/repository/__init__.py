@@ -14,12 +14,13 @@ from bench.repository.history import (
     patch,
     paths_changed,
 )
-from bench.repository.names import NotFoundError, Repository, check_name
+from bench.repository.names import FetchError, NotFoundError, Repository, check_name
 from bench.repository.opening import OFFICIAL, open_repository
 
 __all__ = [
     "OFFICIAL",
     "Commit",
+    "FetchError",
     "GitError",
     "NotFoundError",
     "Range",

@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from bench.environment.commands import redact
 from bench.errors import RequestError
+from bench.place import expanded
 from bench.repository.git import gitpython, last_word, run_git
 from bench.repository.names import FIRST_REFS, Repository
 
@@ -38,7 +39,7 @@ def open_repository(
         return _own_clone(text, cache, say)
     if "://" in text:
         raise RequestError(f"repo: {redact(text)!r}: only https, ssh and file addresses are used")
-    path = Path(text).expanduser()
+    path = expanded(text, "repo")
     if not path.is_dir():
         raise RequestError(f"repo: there is no folder {text!r}: pass a clone of {official}")
     git = gitpython()
@@ -61,7 +62,7 @@ def _own_clone(url: str, cache: Path, say: Callable[[str], None]) -> Repository:
         with FileLock(place / f"{git_dir.name}.lock"):
             if not git_dir.is_dir():
                 _clone(url, git_dir, say)
-    return Repository(git_dir, redact(url), own=True)
+    return Repository(git_dir, redact(url), own=True, say=say)
 
 
 def _clone(url: str, git_dir: Path, say: Callable[[str], None]) -> None:

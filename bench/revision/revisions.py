@@ -18,10 +18,18 @@ from bench.environment import (
     normalise_release,
     releases,
 )
-from bench.errors import BuildError, RequestError, choices
+from bench.errors import BuildError, EtPeakError, RequestError, choices
 from bench.ladder import Needs
+from bench.place import expanded
 from bench.programs import ProgramStore
-from bench.repository import OFFICIAL, NotFoundError, Repository, check_name, open_repository
+from bench.repository import (
+    OFFICIAL,
+    FetchError,
+    NotFoundError,
+    Repository,
+    check_name,
+    open_repository,
+)
 from bench.request import Origin, Request
 from bench.revision.model import Revision
 from bench.revision.provider import Provider
@@ -56,18 +64,20 @@ class Revisions:
         self.store = store
         self.say: Callable[[str], None] = lambda _line: None
         self.official = official
+        self.origin = Origin(repo, rung, base, nightly_index)
         self.provider: Provider
         self._repository: Repository | None = None
         self._known: dict[str, Revision] = {}
         self._got: dict[tuple[str, Needs], Environment | BuildError] = {}
         self._sides: dict[Needs, set[str]] = {}
-        self._use(Origin(repo, rung, base, nightly_index))
+        self._use(self.origin)
 
     def _use(self, origin: Origin) -> None:
         if origin.base:
             origin = replace(origin, base=_release("base", origin.base))
+        if origin.repo != self.origin.repo:  # else it is kept, with what it has fetched
+            self._repository = None
         self.origin = origin
-        self._repository = None
         self._known.clear()
         self._got.clear()
         self.provider = Provider(self.store, origin, lambda line: self.say(line))
@@ -81,7 +91,9 @@ class Revisions:
         """
         if self._repository is None:
             cache = self.store.root.parent
-            self._repository = open_repository(self.origin.repo, cache, self.say, self.official)
+            self._repository = open_repository(
+                self.origin.repo, cache, lambda line: self.say(line), self.official
+            )
         return self._repository
 
     def programs(self) -> ProgramStore:
@@ -101,6 +113,7 @@ class Revisions:
 
         Raises:
             RequestError: if a revision does not exist, or can't be had as was asked.
+            EtPeakError: where that can't be told, a remote or an index being out of reach.
 
         """
         self._use(request.origin)
@@ -115,11 +128,14 @@ class Revisions:
         if any(method != "export" for method in request.methods):
             sides.append(("run", runtimes or exporters))
         self._sides = {needs: set(_names(revisions)) for needs, revisions in sides}
-        chosen = [
-            self.provider.choose(revision, needs)
-            for needs, revisions in sides
-            for revision in dict.fromkeys(revisions)
-        ]
+        try:
+            chosen = [
+                self.provider.choose(revision, needs)
+                for needs, revisions in sides
+                for revision in dict.fromkeys(revisions)
+            ]
+        except BuildError as error:  # of the index of nightlies: there is no cell yet that fails
+            raise EtPeakError(str(error)) from error
         packages = self.origin.packages
         if packages and not any(packages.release in choice.bases for choice in chosen):
             raise RequestError(
@@ -187,7 +203,7 @@ class Revisions:
         if any(ord(char) < 32 for char in text):
             raise RequestError(f"commit: {text!r} holds a control character: no revision does")
         folder = _PINNED_TREE.fullmatch(text)
-        path = Path(folder["path"] if folder else text).expanduser()
+        path = expanded(folder["path"] if folder else text, "commit")
         if any(char in text for char in "/~.") and path.is_dir():
             return self._working_tree(text, path, pinned=folder is not None)
         if text.startswith(("/", "./", "../", "~/")):
@@ -202,7 +218,7 @@ class Revisions:
             return revision
         try:
             sha = self.repository().resolve(f"refs/tags/v{release}")
-        except NotFoundError:
+        except (NotFoundError, FetchError):  # its wheel needs no repository
             return revision
         at = self.repository()
         return replace(revision, sha=sha, head=sha, date=_date(at, sha), repository=at)

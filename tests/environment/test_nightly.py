@@ -141,7 +141,8 @@ def test_a_wheel_that_is_not_what_its_index_says_is_refused(served, tmp_path):
 
 def cut_short(handler):
     """Answer with less than was announced, as a connection that breaks does."""
-    content = Path(handler.translate_path(handler.path)).read_bytes()
+    path = Path(handler.translate_path(handler.path))
+    content = (path / "index.html" if path.is_dir() else path).read_bytes()
     handler.send_response(200)
     handler.send_header("Content-Length", str(len(content)))
     handler.end_headers()
@@ -206,6 +207,14 @@ def test_an_index_that_does_not_answer_is_one_line(tmp_path):
     index = NightlyIndex("http://127.0.0.1:1/x", tmp_path)
     with pytest.raises(BuildError, match="can't be read") as caught:
         index.wheels(DAY)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_index_that_is_cut_short_is_one_line(served, tmp_path, monkeypatch):
+    address, _site = served
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "do_GET", cut_short)
+    with pytest.raises(BuildError, match=r"nightly_index: .* can't be read") as caught:
+        NightlyIndex(address, tmp_path / "cache").wheels(DAY)
     assert "\n" not in str(caught.value)
 
 
