@@ -107,8 +107,8 @@ def _method(
 
     embedding, linears = weight(model["vocab"]), [linear() for _ in range(model["layers"])]
     tokens, sizes = token_inputs(model["max_sequence"])
-    rows = model["adapter_rows"]
-    shapes, example = {"tokens": sizes}, (tokens,)
+    rows, shapes = model["adapter_rows"], {"tokens": sizes}
+    example: tuple[Tensor, ...] = (tokens,)
     stack: nn.Module = Stack(embedding, linears)
     if rows:
         stack = Adapted(stack, kind)
