@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import RequestError
+from bench.place import expanded
 
 EMBEDDING, HEAD = "token_embd.weight", "output.weight"
 KINDS = ("Q4_K", "Q5_K", "Q6_K", "F16", "F32")
@@ -81,7 +82,7 @@ def read_gguf(text: str) -> GgufFile:
     """
     from gguf import GGUFReader  # a slow import, for one model of many
 
-    path = Path(text).expanduser().absolute()
+    path = expanded(text, "gguf").absolute()
     try:
         size = path.stat().st_size
         entries = GGUFReader(path).tensors

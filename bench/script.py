@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import RequestError
+from bench.place import expanded
 
 FUNCTION = "build"
 _NAMES = "METHODS"
@@ -53,7 +54,7 @@ def read_script(text: str) -> Script:
         RequestError: there is no such file, or it lacks what a script needs.
 
     """
-    path = Path(text).expanduser().absolute()
+    path = expanded(text, "script").absolute()
     try:
         content = path.read_bytes()
         tree = ast.parse(content, str(path))

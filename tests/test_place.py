@@ -66,6 +66,10 @@ NOBODY = "~no.such.user/x"
         f"bench.report.compare runs={NOBODY} a b",
         f"bench.revision.__main__ A..B out={NOBODY}",
         f"bench.results.__main__ name to={NOBODY}",
+        f"bench.bundle.__main__ model=tiny to={NOBODY}",
+        f"bench.ingest.__main__ {NOBODY}",
+        f"bench.ingest.__main__ phone.csv to={NOBODY}",
+        f"bench.rerun.__main__ table.csv:2 runs={NOBODY}",
         f"bisect.__main__ encode_peak repo={NOBODY}",
     ],
 )

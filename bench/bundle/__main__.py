@@ -32,7 +32,7 @@ from bench.config import load
 from bench.errors import BuildError, Exit, RequestError
 from bench.jobs import Plan
 from bench.needs import refuse_too_large
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.plan import make_plan
 from bench.request import Request
 from bench.results.record import check_out
@@ -93,7 +93,7 @@ def bundle(request: Request, own: Mapping[str, str], revisions: Revisions, conso
     request = revisions.resolve_all(_one(request))
     plan = _plan(request)
     bundles = ours("results/bundles")
-    target = Path(own["to"]).expanduser() if "to" in own else bundles / _name(plan)
+    target = expanded(own["to"], "to") if "to" in own else bundles / _name(plan)
     _check_target(target, replaced=own.get("replace") == "yes")
     words = [word for word in request.overrides if not word.startswith("iterations=")]
     command = shlex.join(["nox", "-s", "bundle", "--", *words])

@@ -26,7 +26,7 @@ from bench.errors import Exit, RequestError
 from bench.ingest import fields
 from bench.ingest.readers import Row, read
 from bench.ingest.rows import build
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.results.record import write_whole
 from bench.results.tables import frame, in_order, to_csv
 from bench.words import Words, split
@@ -47,7 +47,7 @@ def _main(argv: list[str], _console: Console) -> int:
     words = split(argv, _KEYS)
     if len(words.names) != 1:
         raise RequestError(f"give one file (given: {len(words.names)}; --help for the schema)")
-    path = Path(words.names[0]).expanduser()
+    path = expanded(words.names[0])
     target = _target(path, words)
     common = {key: _common(key, text) for key, text in words.values.items() if key not in _OWN}
     common = {"device": None, "source": path.name} | common
@@ -106,7 +106,7 @@ def _target(path: Path, words: Words) -> Path:
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise RequestError(f"name: {name!r} may have letters, digits, '.', '-' and '_'")
     given = words.values.get("to")
-    target = (Path(given).expanduser() if given else ours("results")) / f"{name}.csv"
+    target = (expanded(given, "to") if given else ours("results")) / f"{name}.csv"
     if target.exists() and words.get("replace", "no") != "yes":
         raise RequestError(f"{target} is there already; give name=, or replace=yes")
     return target

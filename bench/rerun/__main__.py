@@ -34,7 +34,7 @@ from bench.analysis.compare import Comparison, compare
 from bench.analysis.figures import FLOOR, JUDGED, METRICS
 from bench.command import run_command
 from bench.errors import Exit, choices
-from bench.place import ours
+from bench.place import expanded, ours
 from bench.report.grid import terminal
 from bench.report.sources import find_one, noise_tables
 from bench.rerun.asked import EXTRA, Asked, ask, split
@@ -82,7 +82,7 @@ def _main(argv: list[str], console: Console) -> int:
     dry = "--dry-run" in argv
     name, values = split([word for word in argv if word != "--dry-run"], (*_OWN, *EXTRA))
     results = ours("results")
-    runs = Path(values["runs"]).expanduser() if "runs" in values else results / "runs"
+    runs = expanded(values["runs"], "runs") if "runs" in values else results / "runs"
     judging = _judging(values, runs, results)
     recorded = find_recorded(name, runs, results)
     asked = ask(recorded, {key: values[key] for key in values if key not in _OWN}, runs)
