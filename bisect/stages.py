@@ -97,7 +97,7 @@ def search(rig: Rig, stage: Stage) -> Searched:
     wanted = candidates(stage.range, prober.all_records) if narrow else list(range(1, last + 1))
     why = "they touch a file that the measured process read" if narrow and wanted else NO_NARROWING
     if narrow and wanted and narrow.alike:
-        why += f"; {len(narrow.alike)} others build the very environment of the one before"
+        why += f"; the environment of {len(narrow.alike)} is that of the one before"
     if not wanted:  # nothing was traced, or nothing of it changed: all are weighed alike
         wanted = list(range(1, last + 1))
     elif narrow and len(wanted) == last:
@@ -133,9 +133,10 @@ class _Narrowing:
         wanted = candidates(self._stage, self._prober.all_records)
         if len(wanted) not in self._shown:
             self._shown.add(len(wanted))
+            same = f"; the environment of {len(self.alike)} is that of the one before"
             self._listener.say(
-                f"{len(wanted)} of {last} candidates touch a file that was read; "
-                f"{len(self.alike)} build the very environment of the one before"
+                f"a file that was read is touched by {len(wanted)} of {last} candidates"
+                + (same if self.alike else "")
             )
         return relevance_prior(last, wanted, self.alike)
 
