@@ -140,3 +140,12 @@ def neutral(text: str) -> str:
 def as_written(text: str) -> str:
     """Take back what :func:`neutral` did."""
     return text[1:] if text[:1] == "'" and neutral(text[1:]) == text else text
+
+
+def format_probability(probability: float) -> str:
+    """Print a probability; none is certain.
+
+    >>> format_probability(0.9531), format_probability(0.99996)
+    ('95.3%', 'over 99.9%')
+    """
+    return "over 99.9%" if probability > 0.999 else f"{probability:.1%}"

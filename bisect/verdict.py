@@ -10,6 +10,8 @@ from bisect.search import verdict
 from bisect.sentences import culprit_title, explained_line, headline, range_lines, same_commit
 from typing import Any
 
+from bench.values import format_probability
+
 __all__ = ["NO_NARROWING", "Context", "Named", "as_json", "as_markdown", "headline"]
 
 _OTHERS = 10
@@ -159,7 +161,7 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
         *([f"{named.author}, {named.date}"] if named.author and not several else []),
         f"- step {change(culprit.step)}{relative}, 95%: {change(low)} to {change(high)}; "
         f"{culprit.share:.0%} of the whole difference",
-        f"- confidence {_sure(sure)}, {how} against "
+        f"- confidence {format_probability(sure)}, {how} against "
         + context.revisions[culprit.parent].name[:10]
         + (", run in turn" if culprit.compared else ": the two could not be run in turn"),
     ]
@@ -184,8 +186,3 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
     if explained := context.explained.get(culprit.index):
         lines += explained.lines()
     return lines
-
-
-def _sure(confidence: float) -> str:
-    """Print a probability; none is certain."""
-    return "over 99.9%" if confidence > 0.999 else f"{confidence:.1%}"

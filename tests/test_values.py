@@ -1,7 +1,15 @@
 import pytest
 
 from bench.errors import RequestError
-from bench.values import format_mb, format_seconds, parse_int, parse_list, parse_seconds, parse_size
+from bench.values import (
+    format_mb,
+    format_probability,
+    format_seconds,
+    parse_int,
+    parse_list,
+    parse_seconds,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -83,4 +91,10 @@ def test_formats() -> None:
         "47 s",
         "4.2 min",
         "1.7 h",
+    ]
+    assert [format_probability(p) for p in (0.5, 0.9531, 0.9994, 1.0)] == [
+        "50.0%",
+        "95.3%",
+        "over 99.9%",
+        "over 99.9%",
     ]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from bench.values import format_mb, format_seconds
+from bench.values import format_mb, format_probability, format_seconds
 
 _SAID = {
     "found": "{metric} changed with {first}",
@@ -46,8 +46,8 @@ def facts(verdict: Mapping[str, Any]) -> list[tuple[str, str]]:
         sure = "confirmed" if culprit["confirmed"] else "NOT confirmed"
         text = (
             f"{_change(culprit, 'step', 'step_interval', unit)}, {culprit['share']:.0%} of the "
-            f"whole difference; confidence {culprit['confidence']:.1%}, {sure} against "
-            f"{culprit['parent'][:10]}"
+            f"whole difference; confidence {format_probability(culprit['confidence'])}, "
+            f"{sure} against {culprit['parent'][:10]}"
         )
         found.append((f"step at {culprit['name'][:10]}", text))
         names = culprit["credible_set"]
