@@ -49,6 +49,7 @@ def _publish(argv: list[str], console: Console) -> int:
     if not words.names:
         raise RequestError("give the table a name, such as whisper-v1.4.1")
     name, *runs = words.names
+    name = name.removesuffix(".csv")
     if not re.fullmatch(r"[\w.-]+", name) or name.startswith((".", "-")):
         raise RequestError(f"NAME: {name!r} may have letters, digits, '.', '-' and '_'")
     out, to = (
@@ -56,7 +57,8 @@ def _publish(argv: list[str], console: Console) -> int:
         for key, usual in (("out", "results/runs"), ("to", "results"))
     )
     check_out(to, "to")
-    folders = [RunFolder.find(out, run) for run in runs or ["latest"]]
+    found = [RunFolder.find(out, run) for run in runs or ["latest"]]
+    folders = list({folder.id: folder for folder in found}.values())
     for folder in folders:
         _check_whole(folder, out, partial=given.partial)
     path = to / f"{name}.csv"

@@ -86,7 +86,11 @@ MEASUREMENTS = (
         "lower bound",
     ),
     Column("output_sha", "string", "hash of the first execution's outputs"),
-    Column("crosscheck", "string", "ok, or how rusage or psutil contradict the peak"),
+    Column(
+        "crosscheck",
+        "string",
+        "ok, or how rusage or psutil contradict the peak; on macOS the highest RSS",
+    ),
     Column("machine", "string", "system, processor, cores and memory"),
     Column("started_at", "string", "UTC", published=False),
     Column("cell_key", "string", "hash of what was asked for; the environment and machine aside"),

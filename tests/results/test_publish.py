@@ -33,6 +33,15 @@ def test_a_finished_run_is_published(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run(s)\n"
 
 
+def test_a_run_named_twice_is_one_and_a_name_may_be_the_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(tmp_path / "runs", 5)
+    places = [f"out={tmp_path}/runs", f"to={tmp_path}/to"]
+    assert main(["table.csv", folder.id, "latest", *places]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run(s)\n"
+
+
 def test_the_lists_of_packages_go_with_the_table(tmp_path: Path) -> None:
     """Only those that its rows have the hash of, and that others could install."""
     folder = run(tmp_path / "runs", 4)
