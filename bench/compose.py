@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -51,18 +52,25 @@ def group_choices(group: str, conf: Path = CONF) -> list[str]:
 
 
 def compose_one(overrides: Sequence[str], conf: Path = CONF) -> DictConfig:
-    """Compose ``conf/config.yaml`` with Hydra.
+    """Compose ``conf/config.yaml`` with Hydra; the answer is read-only, and one for equal words.
 
     Raises:
         RequestError: with the first line of what Hydra said.
 
     """
     try:
-        with initialize_config_dir(str(conf.resolve()), version_base="1.3"):
-            return compose("config", overrides=list(overrides), return_hydra_config=True)
+        return _composed(tuple(overrides), conf.resolve())
     except (HydraException, OmegaConfBaseException) as error:
         words = " ".join(str(error).split())
         raise RequestError(f"{' '.join(overrides)}: {words[:200]}") from None
+
+
+@cache  # a request composes the same words several times, at a tenth of a second each
+def _composed(overrides: tuple[str, ...], conf: Path) -> DictConfig:
+    with initialize_config_dir(str(conf), version_base="1.3"):
+        config = compose("config", overrides=list(overrides), return_hydra_config=True)
+    OmegaConf.set_readonly(config, True)
+    return config
 
 
 def with_defaults(
@@ -168,8 +176,10 @@ def _composed_parts(
 ) -> dict[str, Any]:
     """Compose the groups picked from, and change in them the fields that were given."""
     config = compose_one([f"{name}={value}" for name, value in picked.items()], conf)
-    for key, value in given.items():
-        if "." in key:
+    if changes := {key: value for key, value in given.items() if "." in key}:
+        config = config.copy()
+        OmegaConf.set_readonly(config, False)
+        for key, value in changes.items():
             _change(config, key, value)
     return {name: OmegaConf.to_container(config[name], resolve=True) for name in picked}
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
+from omegaconf.errors import ReadonlyConfigError
 
 from bench import fit
 from bench.compose import compose_one, default_commit, group_choices, host_backend
@@ -42,6 +43,14 @@ def test_a_changed_field_shows_in_the_name() -> None:
     (choice,) = load(["model.n_audio_layer=1"]).choices
     assert choice.model["n_audio_layer"] == 1
     assert choice.model["name"] == "tiny[n_audio_layer=1]"
+
+
+def test_a_change_is_of_one_request_alone() -> None:
+    before = load([])
+    load(["model.n_audio_layer=1", "runner.load_mode=buffer"])
+    assert load([]) == before
+    with pytest.raises(ReadonlyConfigError):
+        compose_one([]).commit = "v1.5.1"  # what equal words are answered with
 
 
 FIELDS = [
