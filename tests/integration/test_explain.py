@@ -16,8 +16,7 @@ from rich.console import Console
 from bench.environment import Environment, Store
 from bench.results.record import RunFolder
 from bench.revision import Revisions
-from tests.integration.conftest import SMALL
-from tests.integration.test_bisect import MEGABYTES, PROGRAM, History
+from tests.integration.test_bisect import LINEAR, MEGABYTES, PROGRAM, History
 
 
 def test_the_function_that_holds_more_is_named(
@@ -27,7 +26,7 @@ def test_the_function_that_holds_more_is_named(
     shutil.copytree(repository, root, symlinks=True)
     made = History(root)
     made.commit("hold 150 MB", PROGRAM, append=MEGABYTES.format(n=1, size=150))
-    words = [f"repo={root}", "base=v1.4.1", "backend=mlx", *SMALL, "explain=memray"]
+    words = [f"repo={root}", *LINEAR, "explain=memray"]
     words += [f"good={made.sha['release']}", f"bad={made.sha['hold 150 MB']}"]
     revisions = Revisions(Store(cache / "environments"))
     request = resolve_ends(load_bisect("export_peak.lower", words), revisions)
