@@ -81,6 +81,15 @@ def format_mb(size: float | None) -> str:
     return f"{size / 1e6:.1f}" if abs(size) < 1e10 else f"{size / 1e6:.0f}"
 
 
+def format_bytes(size: float, *, exact: bool = False) -> str:
+    """Print bytes with their unit: MB; what is exact, to the byte where MB would hide it.
+
+    >>> format_bytes(-640), format_bytes(-640, exact=True), format_bytes(6_001_024, exact=True)
+    ('-0.0 MB', '-640 bytes', '6.0 MB')
+    """
+    return f"{size:,.0f} bytes" if exact and abs(size) < 1e6 else f"{format_mb(size)} MB"
+
+
 def format_seconds(seconds: float | None) -> str:
     """Print seconds as people say them: ``0.41 ms``, ``0.52 s``, ``47 s``, ``2.8 min``, ``2 h``."""
     if seconds is None:

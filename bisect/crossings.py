@@ -80,10 +80,9 @@ def cross(rig: Rig, releases_: Sequence[str], bench: Request) -> Crossed:
 
 def effect_words(effect: Effect, ends: Sequence[str], metric: Metric) -> str:
     """Say how much one side does, from its old end to its new one."""
-    low, high = (metric.change(v) for v in effect.interval)
     return (
         f"Crossed: from {ends[0]} to {ends[1]} the {effect.side} changes {metric.name} by "
-        f"{metric.change(effect.size)} (95%: {low} to {high})."
+        f"{metric.estimate(effect.size, effect.interval)}."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bench.errors import RequestError, choices
 from bench.results.rows import measurement_rows, phase_rows
-from bench.values import format_mb, format_seconds, parse_int, parse_seconds, parse_size
+from bench.values import format_bytes, format_seconds, parse_int, parse_seconds, parse_size
 
 Unit = Literal["bytes", "seconds", "count"]
 
@@ -72,12 +72,19 @@ class Metric:
     def show(self, value: float) -> str:
         """Print a value with its unit."""
         if self.unit == "bytes":
-            return f"{format_mb(value)} MB"
+            return format_bytes(value, exact=self.exact)
         return format_seconds(value) if self.unit == "seconds" else f"{value:g}"
 
     def change(self, value: float) -> str:
         """Print a difference with its sign and its unit."""
         return f"{'+' if value > 0 else '-' if value < 0 else ''}{self.show(abs(value))}"
+
+    def estimate(self, value: float, interval: tuple[float, float]) -> str:
+        """Print a difference with its 95% interval, which an exact one has not."""
+        if self.exact:
+            return self.change(value)
+        low, high = (self.change(end) for end in interval)
+        return f"{self.change(value)} (95%: {low} to {high})"
 
 
 _METRICS = (

@@ -59,13 +59,12 @@ def culprit_title(culprit: Culprit, context: Context) -> str:
 
 def _no_difference(finding: Finding, context: Context) -> str:
     """Say which of three things it is: too small, not shown, or shown once and never again."""
-    metric, change = context.metric.name, context.metric.change
+    metric = context.metric.name
     of = f"the {context.varied}s of " if context.held else ""
     ends = f"between {of}{context.revisions[0].name} and {context.revisions[-1].name}"
     if finding.endpoint is None:
         return f"{metric} is not shown to differ {ends}"
-    low, high = (change(v) for v in finding.endpoint.interval)
-    by = f"{change(finding.endpoint.difference)} (95%: {low} to {high})"
+    by = context.metric.estimate(finding.endpoint.difference, finding.endpoint.interval)
     if finding.withdrawn:
         return f"{metric} seemed to differ {ends}; more runs did not bear it out: now {by}"
     if finding.endpoint.verdict == "below_floor":
@@ -149,11 +148,10 @@ def range_lines(finding: Finding, context: Context) -> list[str]:
     if ends := finding.endpoint:
         levels = (context.level(index) for index in (0, total))
         good, bad = ("?" if level is None else show(level) for level in levels)
-        low, high = (context.metric.change(v) for v in ends.interval)
+        noise = "" if context.metric.exact else f", noise of one run {show(ends.sigma)}"
         lines.append(
             f"{context.metric.name}: {good} at {names[0]}, {bad} at {names[-1]}; "
-            f"{context.metric.change(ends.difference)} (95%: {low} to {high}), "
-            f"noise of one run {show(ends.sigma)}."
+            f"{context.metric.estimate(ends.difference, ends.interval)}{noise}."
         )
     lines += undecided_lines(finding, context)
     lines += [trial_words(trial, finding, context) for trial in finding.trials]

@@ -16,6 +16,8 @@ __all__ = ["NO_NARROWING", "Context", "Named", "as_json", "as_markdown", "headli
 
 _OTHERS = 10
 """Candidates of a set that are named."""
+_LEAST_SHARE = 0.0005
+"""A step that is less of its parent's value would be said to be 0.0% of it."""
 _FILES = 6
 """Files of a commit that are named."""
 
@@ -24,19 +26,19 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
     """Build verdict.json. Sizes are in the metric's unit: bytes, seconds or a count.
 
     Keys: status (found, narrowed, unconfirmed, no_difference, opposite, undecided, unmeasurable),
-    headline (the result in one line), metric, unit, culprit (the first of culprits, or null),
-    culprits, suspects (named by the search, not borne out by the confirmation), companions (exact
-    numbers of the program that were searched first, and where they step), confidence,
-    credible_set, step_bytes, step_interval, difference (between the endpoints, bad minus good),
-    difference_interval (95%), sigma (noise of one run), share_explained, whole_difference (what
-    shares are of: between the releases, where these were searched before), side (that was varied),
-    moved (the side that moved it, where that was found out), held (the other side),
-    candidates_total, candidates_relevant, relevance_undone (whether the confirmation contradicted
-    it), probes (revisions that gave a value), measurements (besides the endpoint check's), rounds
-    (in which they were taken), wall_s, worker_s, cell, good, bad, command, values (what was
-    measured of each revision, with its index in the range, good being 0). Where it is undecided,
-    confidence and credible_set are of the likeliest candidates. A culprit's `memory` is described
-    at :meth:`bisect.explanation.Explanation.as_json`.
+    headline (the result in one line), metric, unit, exact (whether one run tells, and intervals
+    have no width), culprit (the first of culprits, or null), culprits, suspects (named by the
+    search, not borne out by the confirmation), companions (exact numbers of the program that were
+    searched first, and where they step), confidence, credible_set, step_bytes, step_interval,
+    difference (between the endpoints, bad minus good), difference_interval (95%), sigma (noise of
+    one run), share_explained, whole_difference (what shares are of: between the releases, where
+    these were searched before), side (that was varied), moved (the side that moved it, where that
+    was found out), held (the other side), candidates_total, candidates_relevant, relevance_undone
+    (whether the confirmation contradicted it), probes (revisions that gave a value), measurements
+    (besides the endpoint check's), rounds (in which they were taken), wall_s, worker_s, cell, good,
+    bad, command, values (what was measured of each revision, with its index in the range, good
+    being 0). Where it is undecided, confidence and credible_set are of the likeliest candidates. A
+    culprit's `memory` is described at :meth:`bisect.explanation.Explanation.as_json`.
     """
     culprits = [_culprit_json(culprit, context) for culprit in finding.culprits]
     first = culprits[0] if culprits else None
@@ -46,6 +48,7 @@ def as_json(finding: Finding, context: Context) -> dict[str, Any]:
         "headline": headline(finding, context),
         "metric": context.metric.name,
         "unit": context.metric.unit,
+        "exact": context.metric.exact,
         "culprit": first,
         "culprits": culprits,
         "suspects": [_culprit_json(suspect, context) for suspect in finding.suspects],
@@ -150,8 +153,10 @@ def as_markdown(finding: Finding, context: Context) -> str:
 def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
     named, found, change = context.revisions[culprit.index], culprit.verdict, context.metric.change
     level = context.level(culprit.parent)
-    relative = f" ({culprit.step / level:+.1%})" if level else ""
-    low, high = culprit.step_interval
+    share = culprit.step / level if level else 0.0
+    relative = f" ({share:+.1%})" if abs(share) >= _LEAST_SHARE else ""
+    low, high = (change(end) for end in culprit.step_interval)
+    interval = "" if context.metric.exact else f", 95%: {low} to {high}"
     how = "confirmed" if culprit.confirmed else "NOT confirmed"
     several = found.status == "narrowed" and len(found.credible_set) > 1
     sure = found.held if several else found.confidence
@@ -159,7 +164,7 @@ def _culprit_lines(culprit: Culprit, context: Context) -> list[str]:
         f"### {culprit_title(culprit, context)}{'' if culprit.confirmed else ' (suspect)'}",
         "",
         *([f"{named.author}, {named.date}"] if named.author and not several else []),
-        f"- step {change(culprit.step)}{relative}, 95%: {change(low)} to {change(high)}; "
+        f"- step {change(culprit.step)}{relative}{interval}; "
         f"{culprit.share:.0%} of the whole difference",
         f"- confidence {format_probability(sure)}, {how} against "
         + context.revisions[culprit.parent].name[:10]

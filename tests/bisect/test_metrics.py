@@ -59,6 +59,24 @@ def test_no_value_without_a_measurement(status: str) -> None:
     assert all(metric.value(broken) is None for metric in METRICS.values())
 
 
+@pytest.mark.parametrize(
+    ("name", "difference", "said"),
+    [
+        ("export_peak", -640.0, "-0.0 MB (95%: -0.0 MB to +0.0 MB)"),
+        ("export_peak", -30.8e6, "-30.8 MB (95%: -30.8 MB to +0.0 MB)"),
+        ("pte_size", -640.0, "-640 bytes"),
+        ("pte_size", 5_888.0, "+5,888 bytes"),
+        ("planned", 30.8e6, "+30.8 MB"),
+        ("delegates", -2.0, "-2"),
+        ("undelegated", 0.0, "0"),
+    ],
+)
+def test_an_exact_difference_is_said_to_the_byte_and_without_an_interval(
+    name: str, difference: float, said: str
+) -> None:
+    assert metric_of(name).estimate(difference, (difference, 640.0)) == said
+
+
 def test_every_phase_that_is_listed_is_a_metric() -> None:
     for metric in METRICS.values():
         for part in parts_of(metric):

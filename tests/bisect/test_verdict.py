@@ -234,6 +234,18 @@ def test_no_difference_says_which_of_three_things_it_is() -> None:
     assert "(95%: -" in first(flat)
 
 
+def test_an_exact_number_has_neither_interval_nor_noise() -> None:
+    size, exact = {"metric": metric_of("pte_size")}, Problem(40, exact=True)
+    small = bisect(History([6e6 + v for v in step(40, 22, 640.0)]), exact, floor=1000)
+    line = first(small, floor=1000, **size)
+    assert line.endswith("by +640 bytes, which is below the floor of 1,000 bytes")
+    grown = bisect(History([6e6 + v for v in step(40, 22, 2560.0)]), exact)
+    text, content = as_markdown(grown, context(40, **size)), as_json(grown, context(40, **size))
+    assert "- step +2,560 bytes" in text
+    assert "95%:" not in text and "noise" not in text
+    assert content["exact"]
+
+
 def test_a_side_that_moved_it_the_other_way_is_in_the_headline() -> None:
     flat = bisect(History([100e6] * 41, sigma=SCALE))
     fell = bisect(History([v * SCALE for v in step(40, 22, -30.0)]), direction="increase")

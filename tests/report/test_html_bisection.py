@@ -54,6 +54,16 @@ def test_the_plot_has_levels_a_change_point_and_its_intervals() -> None:
     assert "MB" in content["title"]
 
 
+def test_an_exact_size_is_told_to_the_byte_and_is_no_peak() -> None:
+    verdict = VERDICT | {"metric": "pte_size", "exact": True, "difference": -640.0}
+    verdict["culprits"] = [CULPRIT | {"step": -640.0, "step_interval": [-640.0, -640.0]}]
+    content = plot_content(verdict)
+    assert content is not None
+    assert content["title"] == "pte_size, MB"
+    assert content["steps"][0]["text"] == "−640 bytes"
+    assert dict(facts(verdict))["whole difference"] == "−640 bytes"
+
+
 def test_two_culprits_make_three_levels() -> None:
     verdict = copy.deepcopy(VERDICT)
     first = CULPRIT | {"index": 2, "name": "029c1ffea8"}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from bench.values import format_mb, format_probability, format_seconds
+from bench.values import format_bytes, format_probability, format_seconds
 
 _SAID = {
     "found": "{metric} changed with {first}",
@@ -36,17 +37,16 @@ def headline(verdict: Mapping[str, Any]) -> str:
 
 def facts(verdict: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what there is to say besides the headline, as (term, text)."""
-    unit = verdict["unit"]
+    shown = _Shown.of(verdict)
     found: list[tuple[str, str]] = [("range", f"{verdict['good']} to {verdict['bad']}")]
     if verdict.get("difference") is not None:
-        found.append(
-            ("whole difference", _change(verdict, "difference", "difference_interval", unit))
-        )
+        whole = shown.change(verdict["difference"], verdict["difference_interval"])
+        found.append(("whole difference", whole))
     for culprit in (*verdict["culprits"], *verdict.get("suspects", [])):
         sure = "confirmed" if culprit["confirmed"] else "NOT confirmed"
         text = (
-            f"{_change(culprit, 'step', 'step_interval', unit)}, {culprit['share']:.0%} of the "
-            f"whole difference; confidence {format_probability(culprit['confidence'])}, "
+            f"{shown.change(culprit['step'], culprit['step_interval'])}, {culprit['share']:.0%} "
+            f"of the whole difference; confidence {format_probability(culprit['confidence'])}, "
             f"{sure} against {culprit['parent'][:10]}"
         )
         found.append((f"step at {culprit['name'][:10]}", text))
@@ -72,7 +72,8 @@ def plot_content(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     measured = verdict.get("values")
     if not measured:
         return None
-    scale = 1e6 if verdict["unit"] == "bytes" else 1.0
+    unit = _Shown.of(verdict)
+    scale = 1e6 if unit.unit == "bytes" else 1.0
     points = [
         {"x": m["index"], "name": m["name"], "title": _words(m), "y": value / scale}
         for m in measured
@@ -97,7 +98,7 @@ def plot_content(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
                 "high": max(culprit["credible_indices"]),
                 "name": culprit["name"][:10],
                 "title": _words(culprit),
-                "text": _change(culprit, "step", "step_interval", verdict["unit"]),
+                "text": unit.change(culprit["step"], culprit["step_interval"]),
                 "y": before[-1] + low if before else None,
                 "y2": before[-1] + high if before else None,
             }
@@ -107,7 +108,7 @@ def plot_content(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
         "levels": levels,
         "steps": steps,
         "last": verdict["candidates_total"],
-        "title": f"{verdict['metric']}, {_unit(verdict['unit'])}",
+        "title": f"{verdict['metric']}, {unit.axis}",
         "command": verdict["command"],
     }
 
@@ -120,17 +121,36 @@ def _words(named: Mapping[str, Any]) -> str:
     return f"{named['name'][:10]} {named.get('subject') or ''}".strip()
 
 
-def _unit(unit: str) -> str:
-    return {"bytes": "MB above the baseline", "seconds": "s"}.get(unit, unit)
+@dataclass(frozen=True)
+class _Shown:
+    """How values of the bisected metric are shown."""
 
+    unit: str
+    exact: bool
 
-def _change(found: Mapping[str, Any], value: str, interval: str, unit: str) -> str:
-    low, high = (_signed(v, unit) for v in found[interval])
-    return f"{_signed(found[value], unit)} (95%: {low} to {high})"
+    @classmethod
+    def of(cls, verdict: Mapping[str, Any]) -> _Shown:
+        return cls(verdict["unit"], verdict.get("exact", False))
 
+    @property
+    def axis(self) -> str:
+        if self.unit == "bytes":
+            return "MB" if self.exact else "MB above the baseline"
+        return {"seconds": "s"}.get(self.unit, self.unit)
 
-def _signed(value: float, unit: str) -> str:
-    if unit == "seconds":
-        return f"{'−' if value < 0 else '+'}{format_seconds(abs(value))}"
-    size = f"{format_mb(abs(value))} MB" if unit == "bytes" else f"{abs(value):g}"
-    return f"{'−' if value < 0 else '+'}{size}"
+    def change(self, value: float, interval: Sequence[float]) -> str:
+        """Print a difference with its 95% interval, which an exact one has not."""
+        if self.exact:
+            return self._signed(value)
+        low, high = (self._signed(end) for end in interval)
+        return f"{self._signed(value)} (95%: {low} to {high})"
+
+    def _signed(self, value: float) -> str:
+        size = abs(value)
+        if self.unit == "seconds":
+            text = format_seconds(size)
+        elif self.unit == "bytes":
+            text = format_bytes(size, exact=self.exact)
+        else:
+            text = f"{size:g}"
+        return f"{'−' if value < 0 else '+'}{text}"
