@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -82,14 +83,14 @@ def _filled(
         raise BuildError(f"no program to bundle: {record['status']}: {record['reason']}")
     info, cell = record["program"], export.cells[0]
     program = Program(programs.root / f"{info['pte_sha256']}.pte", info)
-    name = f"{cell.model.partition('[')[0]}-{cell.precision}-{cell.backend}.pte"
+    name = f"{file_name(cell.model)}-{cell.precision}-{cell.backend}.pte"
     shutil.copyfile(program.path, folder / name)
     methods = {}
     for job in plan.jobs:
         if job.kind == "run":
             method = job.cells[0].method
             inputs = _inputs(measurer, job, program, folder)
-            say(f"{method}: {len(inputs)} inputs")
+            say(f"{method}: {len(inputs)} input{'s' * (len(inputs) != 1)}")
             expected = _expected(measurer, job)
             if expected["status"] != "ok":
                 say(f"{method}: outputs are not known: {expected['status']}: {expected['reason']}")
@@ -109,6 +110,15 @@ def _filled(
         "methods": methods,
         "output_sha": OUTPUT_SHA,
     }
+
+
+def file_name(model: str) -> str:
+    """Return a model's name with nothing that a shell or a phone takes amiss.
+
+    >>> file_name("tiny[n_text_layer=1]")
+    'tiny-n_text_layer-1'
+    """
+    return re.sub(r"[^\w.]+", "-", model, flags=re.ASCII).strip("-")
 
 
 def _inputs(measurer: Measurer, job: Job, program: Program, folder: Path) -> list[dict[str, Any]]:

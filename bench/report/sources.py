@@ -41,7 +41,7 @@ def find(word: str, runs: Path, results: Path) -> list[Source]:
     """Return the tables a word names; several only where it is a folder of them.
 
     Args:
-        word: an id of a run, ``latest``, a path, or NAME of ``results/NAME.csv``.
+        word: an id of a run, ``latest``, a path, or NAME or NAME.csv of ``results/NAME.csv``.
         runs: folder of the runs.
         results: folder of the published tables.
 
@@ -59,7 +59,7 @@ def find(word: str, runs: Path, results: Path) -> list[Source]:
         return [_file(file) for file in files]
     if path.is_file():
         return [_file(path)]
-    published = results / f"{word}.csv"
+    published = results / f"{word.removesuffix('.csv')}.csv"
     if "/" not in word and published.is_file():
         return [_file(published)]
     known = list_runs(runs)

@@ -66,7 +66,7 @@ def _publish(argv: list[str], console: Console) -> int:
     with writing(to):
         table = publish(tables, path)
         keep_packages(folders, set(table["packages_hash"].dropna()), to)
-    print(f"{path}: {len(table)} rows of {len(folders)} run(s)")
+    print(f"{path}: {len(table)} rows of {len(folders)} run{'s' * (len(folders) != 1)}")
     return Exit.OK
 
 

@@ -42,7 +42,8 @@ def told(revisions: Revisions, *words: str, **own: str) -> tuple[int, str]:
 
 def test_it_has_the_program_the_inputs_and_what_they_give(revisions, tmp_path, capsys) -> None:
     target = tmp_path / "to"
-    assert make(revisions, "backend=xnnpack", to=str(target)) == Exit.OK
+    code, shown = told(revisions, "backend=xnnpack", to=str(target))
+    assert code == Exit.OK and "encode: 1 input\n" in shown
     manifest = read_manifest(target)  # which checks every file
     assert manifest["program"]["file"] == "tiny-fp32-xnnpack.pte"
     assert {*manifest["methods"]} == {"encode", "decode"}

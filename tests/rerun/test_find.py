@@ -34,7 +34,8 @@ def find(word: str, results: Path):
 
 def test_a_row_by_its_line_its_key_or_the_key_alone(results: Path) -> None:
     path = results / "one.csv"
-    words = (f"{path}:3", "one:3", f"{path}#{KEYS[1]}", f"one#{KEYS[1]}", KEYS[1])
+    words = [f"{table}{row}" for table in (path, "one", "one.csv") for row in (":3", f"#{KEYS[1]}")]
+    words.append(KEYS[1])
     for word in words:
         found = find(word, results)
         assert (found.row["cell_key"], found.place, found.folder) == (KEYS[1], "one:3", results)

@@ -30,7 +30,7 @@ def publish(tmp_path: Path, *words: str) -> int:
 def test_a_finished_run_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(tmp_path / "runs", 5)
     assert publish(tmp_path) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run(s)\n"
+    assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run\n"
 
 
 def test_a_run_named_twice_is_one_and_a_name_may_be_the_files(
@@ -39,7 +39,7 @@ def test_a_run_named_twice_is_one_and_a_name_may_be_the_files(
     folder = run(tmp_path / "runs", 5)
     places = [f"out={tmp_path}/runs", f"to={tmp_path}/to"]
     assert main(["table.csv", folder.id, "latest", *places]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run(s)\n"
+    assert capsys.readouterr().out == f"{tmp_path}/to/table.csv: 5 rows of 1 run\n"
 
 
 def test_the_lists_of_packages_go_with_the_table(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_what_is_missing_is_named_with_both_ways_on(
     assert f"resume={folder.id}" in err
     assert "or publish what there is with --partial (3 measurements)" in err
     assert publish(tmp_path, "latest", "--partial") == 0
-    assert "3 rows of 1 run(s)" in capsys.readouterr().out
+    assert "3 rows of 1 run" in capsys.readouterr().out
 
 
 def test_one_unfinished_of_several_is_named(
