@@ -1,5 +1,8 @@
 """Every exception becomes a kind and one line."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 from et_worker.failures import OutputError, UnsupportedError, WorkerError, describe
 
@@ -21,6 +24,19 @@ from et_worker.failures import OutputError, UnsupportedError, WorkerError, descr
 )
 def test_describe(error: Exception, kind: str, reason: str) -> None:
     assert describe(error, "lower") == (kind, reason)
+
+
+def test_the_line_of_a_script_that_led_to_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def outer(f):\n    return inner(f)\n\ndef inner(f):\n    return f()\n")
+    outer = runpy.run_path(str(path))["outer"]
+    with pytest.raises(ValueError) as caught:
+        outer(lambda: int("x"))  # its innermost line is not the last of all
+    said = "ValueError: invalid literal for int() with base 10: 'x'"
+    _, reason = describe(caught.value, "torch.export", str(path))
+    assert reason == f"torch.export: mine.py, line 5: {said}"
+    for other in (str(tmp_path / "other.py"), None):
+        assert describe(caught.value, "torch.export", other)[1] == f"torch.export: {said}"
 
 
 @pytest.mark.parametrize(

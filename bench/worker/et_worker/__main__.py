@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
     except Exception as error:
         if not getattr(error, "shown", False):
             traceback.print_exc()
-        kind, reason = describe(error, phases.current)
+        kind, reason = describe(error, phases.current, request.get("source"))
         events.emit("error", kind=kind, type=type(error).__name__, reason=reason)
         return 1
     finally:

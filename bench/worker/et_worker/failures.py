@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import traceback
+from pathlib import Path
 
 _LIMIT = 400
 
@@ -34,22 +36,30 @@ class OutputError(WorkerError):
     kind = "output"
 
 
-def describe(error: BaseException, phase: str | None) -> tuple[str, str]:
+def describe(error: BaseException, phase: str | None, source: str | None = None) -> tuple[str, str]:
     """Return the kind (``exception unsupported memory output``) and the one-line reason.
 
     Args:
         error: what the task raised.
         phase: the phase it happened in; named in the reason, unless that says all by itself.
+        source: the user's script, if the model is one: its line is named, where it was at work.
 
     """
     if isinstance(error, WorkerError):
         return error.kind, _one_line(str(error))
-    where = f"{phase}: " if phase else ""
+    where = "".join(f"{part}: " for part in (phase, _line_of(source, error)) if part)
     text = next((line for line in str(error).splitlines() if line.strip()), "")
     for said, meant in _MEANING.items():
         text = f"{meant} ({text})" if said in text else text
     reason = _one_line(f"{where}{type(error).__name__}: {text}" if text else f"{where}{error!r}")
     return ("memory" if _out_of_memory(error) else "exception"), reason
+
+
+def _line_of(source: str | None, error: BaseException) -> str | None:
+    """Return ``mine.py, line 8``, the innermost of the file's lines that led to the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == source]
+    return f"{Path(str(source)).name}, line {lines[-1]}" if lines else None
 
 
 def _out_of_memory(error: BaseException) -> bool:
